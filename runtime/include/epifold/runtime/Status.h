@@ -1,0 +1,45 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The device status word: what a step reports about its data without a host
+// sync.
+
+#ifndef EPIFOLD_RUNTIME_STATUS_H
+#define EPIFOLD_RUNTIME_STATUS_H
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace epifold::runtime {
+
+/// Bits of StatusWord::bits.
+enum StatusBit : int64_t {
+  kStatusNanLogits = 1,       ///< A row of router logits held a NaN.
+  kStatusIndexOutOfRange = 2, ///< A gather index was outside its table.
+};
+
+/// What "no row" looks like: kernels lower the row fields by a signed atomic
+/// minimum.
+inline constexpr int64_t kStatusNoRow = std::numeric_limits<int64_t>::max();
+
+/// The layout of a Status buffer: four 64-bit words, reset before each run,
+/// updated by kernels with atomic or and atomic minimum.
+struct StatusWord {
+  int64_t bits = 0;                     ///< Or of StatusBit.
+  int64_t firstNanRow = kStatusNoRow;   ///< Lowest row of NaN logits.
+  int64_t firstIndexRow = kStatusNoRow; ///< Lowest row of a bad index.
+  int64_t reserved = 0;
+
+  bool ok() const { return bits == 0; }
+  bool operator==(const StatusWord &) const = default;
+};
+static_assert(sizeof(StatusWord) == 32);
+
+/// One line a set bit, each naming the first row: "token 17: router logits hold
+/// NaN ...". Empty when the status is ok.
+std::string describe(const StatusWord &status);
+
+} // namespace epifold::runtime
+
+#endif // EPIFOLD_RUNTIME_STATUS_H
