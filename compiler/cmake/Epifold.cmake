@@ -32,6 +32,8 @@ endif()
 # Headers of MLIR and LLVM, as system headers, without linking either.
 add_library(EpifoldMLIRHeaders INTERFACE)
 target_include_directories(EpifoldMLIRHeaders SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+# Generated op code leaves parameters unused.
+target_compile_options(EpifoldMLIRHeaders INTERFACE -Wno-unused-parameter)
 target_compile_definitions(EpifoldMLIRHeaders INTERFACE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
 
 # epifold_add_library(NAME SOURCES … [DEPS …] [MLIR] [TABLEGEN target…])
@@ -64,7 +66,7 @@ function(epifold_tablegen target)
     string(REGEX MATCH "^([^|]+)\\|(.+)$" _ "${generator}")
     set(output "${CMAKE_MATCH_2}")
     string(REPLACE " " ";" flags "${CMAKE_MATCH_1}")
-    mlir_tablegen(${output} ${flags} "-I${CMAKE_SOURCE_DIR}")
+    mlir_tablegen(${output} ${flags} EXTRA_INCLUDES "${CMAKE_SOURCE_DIR}" ${MLIR_INCLUDE_DIRS})
   endforeach()
   add_public_tablegen_target(${target})
 endfunction()
