@@ -41,9 +41,10 @@ target_compile_definitions(EpifoldMLIRHeaders INTERFACE __STDC_CONSTANT_MACROS _
 function(epifold_add_library name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPS;TABLEGEN" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  target_link_libraries(${name} PUBLIC EpifoldFlags ${ARG_DEPS})
+  # The flags are this build's affair: an installed library does not pass them on.
+  target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:EpifoldFlags> ${ARG_DEPS})
   if(ARG_MLIR)
-    target_link_libraries(${name} PUBLIC EpifoldMLIRHeaders)
+    target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:EpifoldMLIRHeaders>)
     set_property(GLOBAL APPEND PROPERTY EPIFOLD_COMPILER_LIBRARIES ${name})
   endif()
   if(ARG_TABLEGEN)

@@ -1,0 +1,31 @@
+# Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# What `cmake --install` lays down, and the package that find_package(Epifold) reads.
+
+include(CMakePackageConfigHelpers)
+
+# epifold_install_library(TARGET EXPORT_NAME INCLUDE_DIR)
+# Exports TARGET as Epifold::EXPORT_NAME and installs the public headers under INCLUDE_DIR.
+function(epifold_install_library target export_name include_dir)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${export_name})
+  target_include_directories(${target} PUBLIC
+    "$<BUILD_INTERFACE:${include_dir}>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  install(TARGETS ${target} EXPORT EpifoldTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY "${include_dir}/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endfunction()
+
+# Called once, after the last library is declared.
+function(epifold_install_package)
+  set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Epifold")
+  install(EXPORT EpifoldTargets NAMESPACE Epifold:: DESTINATION "${package_dir}")
+  configure_package_config_file("${CMAKE_SOURCE_DIR}/compiler/cmake/EpifoldConfig.cmake.in"
+    "${CMAKE_BINARY_DIR}/EpifoldConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+  # Before 1.0 a minor version may change an interface.
+  write_basic_package_version_file("${CMAKE_BINARY_DIR}/EpifoldConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  install(FILES "${CMAKE_BINARY_DIR}/EpifoldConfig.cmake" "${CMAKE_BINARY_DIR}/EpifoldConfigVersion.cmake"
+    DESTINATION "${package_dir}")
+  install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endfunction()
