@@ -55,7 +55,7 @@ private:
   std::shared_ptr<const Content> content_;
 };
 
-/// Writes the tensors, sorted by name, and `metadata` to a temporary file
+/// Writes the tensors and `metadata` to a temporary file
 /// beside `path`, then renames it: `path` is either complete or untouched.
 /// Errors: Io.
 Expected<void> writeSafetensors(const std::string &path,
