@@ -10,6 +10,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinTypeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
+include "ir/CommonAttrs.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "ir/graph/GraphInterfaces.td"
 
@@ -27,8 +28,8 @@ def Graph_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
-  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Name under which an activation argument travels in files.
     static constexpr llvm::StringLiteral inputAttrName = "graph.input";

@@ -25,7 +25,7 @@ def Graph_ConstantOp : Graph_Op<"constant", [ConstantLike, AllTypesMatch<["value
   let hasFolder = 1;
 }
 
-def Graph_SelectOp : Graph_Op<"select"> {
+def Graph_SelectOp : Graph_Op<"select", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "One index of one dimension, which disappears";
   let description = [{
     `w[3]` of PyTorch: the weights of expert 3, or the fourth column of a tensor with `dim = 1`.
@@ -33,12 +33,12 @@ def Graph_SelectOp : Graph_Op<"select"> {
     %w3 = graph.select %w {dim = 0, index = 3} : tensor<8x64x32xbf16> -> tensor<64x32xbf16>
     ```
   }];
-  let arguments = (ins Graph_AnyTensor:$input, DefaultValuedAttr<I64Attr, "0">:$dim, I64Attr:$index);
+  let arguments = (ins Graph_AnyTensor:$input, DefaultValuedAttr<Epifold_I64Attr, "0">:$dim, Epifold_I64Attr:$index);
   let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Graph_SliceOp : Graph_Op<"slice"> {
+def Graph_SliceOp : Graph_Op<"slice", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "A contiguous range of one dimension";
   let description = [{
     `x[:, begin:end]` of Python for the dimension `dim`: a negative bound counts from the end, an absent `end` is the end.
@@ -46,13 +46,13 @@ def Graph_SliceOp : Graph_Op<"slice"> {
     %inputs = graph.slice %tokens {dim = 1, begin = 0, end = -1} : tensor<2x?xi64> -> tensor<2x?xi64>
     ```
   }];
-  let arguments = (ins Graph_AnyTensor:$input, I64Attr:$dim, DefaultValuedAttr<I64Attr, "0">:$begin,
-                   OptionalAttr<I64Attr>:$end);
+  let arguments = (ins Graph_AnyTensor:$input, Epifold_I64Attr:$dim, DefaultValuedAttr<Epifold_I64Attr, "0">:$begin,
+                   OptionalAttr<Epifold_I64Attr>:$end);
   let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Graph_ReshapeOp : Graph_Op<"reshape"> {
+def Graph_ReshapeOp : Graph_Op<"reshape", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "The same elements in another shape";
   let description = [{Row-major order is kept. At most one dynamic dimension, whose size follows from the others.}];
   let arguments = (ins Graph_AnyTensor:$input);
@@ -61,7 +61,7 @@ def Graph_ReshapeOp : Graph_Op<"reshape"> {
   let hasFolder = 1;
 }
 
-def Graph_TransposeOp : Graph_Op<"transpose"> {
+def Graph_TransposeOp : Graph_Op<"transpose", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "Permutes the dimensions";
   let description = [{Result dimension i is input dimension `permutation[i]`.}];
   let arguments = (ins Graph_AnyTensor:$input, DenseI64ArrayAttr:$permutation);
@@ -79,7 +79,7 @@ def Graph_StackOp : Graph_Op<"stack"> {
 
 def Graph_ConcatOp : Graph_Op<"concat"> {
   let summary = "Joins tensors along an existing dimension";
-  let arguments = (ins Variadic<Graph_AnyTensor>:$inputs, I64Attr:$dim);
+  let arguments = (ins Variadic<Graph_AnyTensor>:$inputs, Epifold_I64Attr:$dim);
   let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result)";
 }
@@ -146,8 +146,8 @@ def Graph_AddOp : Graph_BinaryOp<"add", "a + b">;
 def Graph_SubOp : Graph_BinaryOp<"sub", "a − b">;
 def Graph_MulOp : Graph_BinaryOp<"mul", "a · b">;
 def Graph_DivOp : Graph_BinaryOp<"div", "a / b, IEEE">;
-def Graph_MaxOp : Graph_BinaryOp<"max", "a where a > b or a is NaN, else b">;
-def Graph_MinOp : Graph_BinaryOp<"min", "a where a < b or a is NaN, else b">;
+def Graph_MaxOp : Graph_BinaryOp<"max", "The larger of a and b; NaN where either is">;
+def Graph_MinOp : Graph_BinaryOp<"min", "The smaller of a and b; NaN where either is">;
 
 def Graph_FmaOp : Graph_ElementwiseOp<"fma"> {
   let summary = "a · b + c with one rounding";
@@ -195,7 +195,7 @@ def Graph_CausalConv1dOp : Graph_Op<"causal_conv1d", [DeclareOpInterfaceMethods<
     `[b, t, ci]`, w is `[o, ci, K]` as in PyTorch's `Conv1d`. Tap by tap, k = 0 (the oldest) first, ci ascending inside a
     tap, each tap a run of its own (padded to the matrix unit's step for bf16 and f16) into the same accumulator.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, DefaultValuedAttr<I64Attr, "1">:$dilation);
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, DefaultValuedAttr<Epifold_I64Attr, "1">:$dilation);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, $result)";
 }
@@ -206,7 +206,7 @@ def Graph_ExpertCausalConv1dOp : Graph_Op<"expert_causal_conv1d"> {
     `w` is `[experts, o, ci, K]`, the result `[experts, t, o]` or `[experts, b, t, o]`. Order and rounding are those of
     `graph.causal_conv1d`.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, DefaultValuedAttr<I64Attr, "1">:$dilation);
+  let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$weight, DefaultValuedAttr<Epifold_I64Attr, "1">:$dilation);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, $result)";
 }
@@ -221,7 +221,7 @@ def Graph_EmbeddingOp : Graph_Op<"embedding"> {
   let assemblyFormat = "$indices `,` $table attr-dict `:` functional-type(operands, $result)";
 }
 
-def Graph_SoftmaxOp : Graph_Op<"softmax"> {
+def Graph_SoftmaxOp : Graph_Op<"softmax", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "Softmax over the last dimension";
   let description = [{
     Computed in f32 (f64 for f64): m = max, e = exp(x − m), s = Σe by the row-sum tree, p = e / s, rounded once. A row
@@ -239,7 +239,7 @@ def Graph_ReduceSumOp : Graph_Op<"reduce_sum"> {
     `order = ascending` sums any dimension one element after the other, beginning with element 0. In f32 (f64 for f64),
     rounded once. The dimension stays with size 1 when `keepdim` is given.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, I64Attr:$dim, UnitAttr:$keepdim,
+  let arguments = (ins Graph_FloatTensor:$input, Epifold_I64Attr:$dim, UnitAttr:$keepdim,
                    DefaultValuedAttr<Graph_SumOrderAttr, "::epifold::graph::SumOrder::Tree">:$order);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -252,12 +252,12 @@ def Graph_GroupNormOp : Graph_Op<"group_norm"> {
     merged by one fixed tree. `y = ((x − mean) · rstd) · scale + bias`, each op rounded in f32, then once to the result.
   }];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, Graph_FloatTensor:$bias,
-                   DefaultValuedAttr<I64Attr, "1">:$groups, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+                   DefaultValuedAttr<Epifold_I64Attr, "1">:$groups, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$input `,` $scale `,` $bias attr-dict `:` functional-type(operands, $result)";
 }
 
-def Graph_LayerNormOp : Graph_Op<"layer_norm"> {
+def Graph_LayerNormOp : Graph_Op<"layer_norm", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "Normalises each row";
   let description = [{As `graph.group_norm` with the statistics of one row (leaves of 1×64).}];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, Graph_FloatTensor:$bias,
@@ -266,7 +266,7 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm"> {
   let assemblyFormat = "$input `,` $scale `,` $bias attr-dict `:` functional-type(operands, $result)";
 }
 
-def Graph_RmsNormOp : Graph_Op<"rms_norm"> {
+def Graph_RmsNormOp : Graph_Op<"rms_norm", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
   let summary = "Scales each row by the inverse of its root mean square";
   let description = [{s = Σx² by the row-sum tree, r = 1/√(s/n + epsilon) with IEEE root and division, y = (x·r)·scale.}];
   let arguments = (ins Graph_FloatTensor:$input, Graph_FloatTensor:$scale, DefaultValuedAttr<F64Attr, "1.0e-6">:$epsilon);
@@ -292,7 +292,7 @@ def Graph_TopKOp : Graph_Op<"top_k"> {
   let description = [{
     Values descend. A row that holds a NaN gives NaN values and indices −1, and is reported in the status word.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, I64Attr:$k);
+  let arguments = (ins Graph_FloatTensor:$input, Epifold_I64Attr:$k);
   let results = (outs Graph_FloatTensor:$values, Graph_IndexTensor:$indices);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($values) `,` type($indices)";
 }
@@ -311,7 +311,7 @@ def Graph_RouteOp : Graph_Op<"route"> {
   let assemblyFormat = "$indices attr-dict `:` type($indices) `->` type($routing) `,` type($counts)";
 }
 
-def Graph_DispatchOp : Graph_Op<"dispatch", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
+def Graph_DispatchOp : Graph_Op<"dispatch"> {
   let summary = "The rows of one expert, or of all";
   let description = [{
     Gathers token rows `[tokens, width]` for expert `expert`, or for all experts when it is absent.
@@ -319,17 +319,17 @@ def Graph_DispatchOp : Graph_Op<"dispatch", [DeclareOpInterfaceMethods<Graph_Exp
     %x3 = graph.dispatch %x, %r {expert = 3} : (tensor<?x64xbf16>, !graph.routing<experts = 8, topk = 2>) -> !graph.ragged<?x64xbf16>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$input, Graph_Routing:$routing, OptionalAttr<I64Attr>:$expert);
+  let arguments = (ins Graph_FloatTensor:$input, Graph_Routing:$routing, OptionalAttr<Epifold_I64Attr>:$expert);
   let results = (outs Graph_Ragged:$result);
   let assemblyFormat = "$input `,` $routing attr-dict `:` functional-type(operands, $result)";
 }
 
-def Graph_DispatchSlotOp : Graph_Op<"dispatch_slot", [DeclareOpInterfaceMethods<Graph_ExpertFoldableOpInterface>]> {
+def Graph_DispatchSlotOp : Graph_Op<"dispatch_slot"> {
   let summary = "The slot values (routing weights) of one expert's rows, or of all";
   let description = [{
     From `[tokens, topk]` one value for each row, of width 1: the value of the slot through which the token chose the expert.
   }];
-  let arguments = (ins Graph_FloatTensor:$input, Graph_Routing:$routing, OptionalAttr<I64Attr>:$expert);
+  let arguments = (ins Graph_FloatTensor:$input, Graph_Routing:$routing, OptionalAttr<Epifold_I64Attr>:$expert);
   let results = (outs Graph_Ragged:$result);
   let assemblyFormat = "$input `,` $routing attr-dict `:` functional-type(operands, $result)";
 }

@@ -117,7 +117,7 @@ LogicalResult MapOp::verify() {
     return failure();
   SmallVector<Value> operands(getIns());
   llvm::append_range(operands, getOuts());
-  if (getDomain() >= operands.size())
+  if (getDomain() < 0 || getDomain() >= int64_t(operands.size()))
     return emitOpError("domain ") << getDomain() << " names none of the " << operands.size() << " operands";
   if (failed(verifyMaps(*this, getIndexingMaps(), operands, shaped(operands[getDomain()]).getRank())))
     return failure();

@@ -8,6 +8,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
+include "ir/CommonAttrs.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -107,7 +108,7 @@ def Kernel_MapOp : Kernel_LaunchOp<"map", [SingleBlockImplicitTerminator<"YieldO
     the row's expert.
   }];
   let arguments = (ins Variadic<Kernel_Tensor>:$ins, Optional<Kernel_IndexTensor>:$offsets, Variadic<Kernel_Tensor>:$outs,
-                   AffineMapArrayAttr:$indexing_maps, I64Attr:$domain, OptionalAttr<I64Attr>:$group);
+                   AffineMapArrayAttr:$indexing_maps, Epifold_I64Attr:$domain, OptionalAttr<Epifold_I64Attr>:$group);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`ins` `(` $ins^ `:` type($ins) `)`)? (`offsets` `(` $offsets^ `:` type($offsets) `)`)?
@@ -133,8 +134,8 @@ def Kernel_GemmOp : Kernel_LaunchOp<"gemm", [SingleBlockImplicitTerminator<"Yiel
   }];
   let arguments = (ins Kernel_FloatTensor:$a, Variadic<Kernel_FloatTensor>:$b, Optional<Kernel_IndexTensor>:$gather,
                    Optional<Kernel_IndexTensor>:$offsets, Variadic<Kernel_Tensor>:$extras, Variadic<Kernel_Tensor>:$outs,
-                   AffineMapArrayAttr:$indexing_maps, OptionalAttr<I64Attr>:$dilation, OptionalAttr<I64Attr>:$group,
-                   DefaultValuedAttr<I64Attr, "1">:$gather_divisor);
+                   AffineMapArrayAttr:$indexing_maps, OptionalAttr<Epifold_I64Attr>:$dilation, OptionalAttr<Epifold_I64Attr>:$group,
+                   DefaultValuedAttr<Epifold_I64Attr, "1">:$gather_divisor);
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `a` `(` $a `:` type($a) `)` `b` `(` $b `:` type($b) `)` (`gather` `(` $gather^ `:` type($gather) `)`)?
@@ -164,7 +165,7 @@ def Kernel_GatherRowsOp : Kernel_LaunchOp<"gather_rows"> {
     an index outside the table gives NaN and is reported.
   }];
   let arguments = (ins Kernel_FloatTensor:$src, Kernel_IndexTensor:$index, Optional<Kernel_IndexTensor>:$offsets,
-                   Variadic<Kernel_Tensor>:$outs, DefaultValuedAttr<I64Attr, "1">:$divisor, OptionalAttr<I64Attr>:$group,
+                   Variadic<Kernel_Tensor>:$outs, DefaultValuedAttr<Epifold_I64Attr, "1">:$divisor, OptionalAttr<Epifold_I64Attr>:$group,
                    UnitAttr:$report);
   let assemblyFormat = [{
     `src` `(` $src `:` type($src) `)` `index` `(` $index `:` type($index) `)`
@@ -187,7 +188,7 @@ def Kernel_RowReduceOp : Kernel_SimpleLaunchOp<"row_reduce",
 def Kernel_OrderedSumOp : Kernel_SimpleLaunchOp<"ordered_sum",
     "`[a, s, c]` → `[a, c]`, s ascending from element 0, in f32 or f64, rounded once", (ins)>;
 def Kernel_LeafStatsOp : Kernel_SimpleLaunchOp<"leaf_stats",
-    "`[b, r, c]` → `[b, groups, ⌈r/64⌉, ⌈c/groups/64⌉, 3]`: (count, mean, M2) of each 64×64 leaf", (ins I64Attr:$groups)>;
+    "`[b, r, c]` → `[b, groups, ⌈r/64⌉, ⌈c/groups/64⌉, 3]`: (count, mean, M2) of each 64×64 leaf", (ins Epifold_I64Attr:$groups)>;
 def Kernel_MergeStatsOp : Kernel_SimpleLaunchOp<"merge_stats",
     "`[b, groups, lr, lc, 3]` → `[b, groups, 2]`: (mean, 1/√(variance + epsilon)) by the pairwise tree", (ins F64Attr:$epsilon)>;
 def Kernel_RowStatsOp : Kernel_SimpleLaunchOp<"row_stats",
@@ -202,7 +203,7 @@ def Kernel_RouteScatterOp : Kernel_SimpleLaunchOp<"route_scatter",
     "indices `[s]`, first rows → i32 slot of each row `[s]` and row of each slot `[s]` (−1: none); reports indices outside", (ins)>;
 def Kernel_CombineOp : Kernel_SimpleLaunchOp<"combine",
     "rows `[s, c]`, row of each slot `[s]` → `[t, c]` with s = t·slots: slots ascending in f32 or f64, rounded once; NaN where a slot has no row",
-    (ins I64Attr:$slots)>;
+    (ins Epifold_I64Attr:$slots)>;
 def Kernel_RowNllOp : Kernel_SimpleLaunchOp<"row_nll",
     "logits `[r, v]`, targets `[r]` → `[r]`: (ln Σexp(x − m) + m) − x[target]; reports targets outside", (ins Kernel_AccuracyAttr:$accuracy)>;
 
