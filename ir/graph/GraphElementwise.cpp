@@ -86,7 +86,7 @@ static kernel::Accuracy resolve(std::optional<Accuracy> accuracy, Type type) {
   return accuracy ? static_cast<kernel::Accuracy>(*accuracy) : kernel::Accuracy::F32;
 }
 
-static Value math(OpBuilder &b, Location loc, kernel::MathFunction function, std::optional<Accuracy> accuracy, Value x) {
+static Value portable(OpBuilder &b, Location loc, kernel::MathFunction function, std::optional<Accuracy> accuracy, Value x) {
   return kernel::MathOp::create(b, loc, x.getType(), function, resolve(accuracy, x.getType()), x);
 }
 
@@ -136,17 +136,17 @@ ELEMENTWISE_SAME_TYPE(MinOp) {
   return arith::SelectOp::create(b, getLoc(), isNaN, args[1], value);
 }
 
-ELEMENTWISE_SAME_TYPE(SqrtOp) { return math(b, getLoc(), kernel::MathFunction::Sqrt, std::nullopt, args[0]); }
-ELEMENTWISE_SAME_TYPE(ExpOp) { return math(b, getLoc(), kernel::MathFunction::Exp, getAccuracy(), args[0]); }
-ELEMENTWISE_SAME_TYPE(LogOp) { return math(b, getLoc(), kernel::MathFunction::Log, getAccuracy(), args[0]); }
-ELEMENTWISE_SAME_TYPE(ErfOp) { return math(b, getLoc(), kernel::MathFunction::Erf, getAccuracy(), args[0]); }
-ELEMENTWISE_SAME_TYPE(TanhOp) { return math(b, getLoc(), kernel::MathFunction::Tanh, getAccuracy(), args[0]); }
-ELEMENTWISE_SAME_TYPE(RsqrtOp) { return math(b, getLoc(), kernel::MathFunction::Rsqrt, getAccuracy(), args[0]); }
-ELEMENTWISE_SAME_TYPE(SigmoidOp) { return math(b, getLoc(), kernel::MathFunction::Sigmoid, getAccuracy(), args[0]); }
-ELEMENTWISE_SAME_TYPE(SiluOp) { return math(b, getLoc(), kernel::MathFunction::Silu, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(SqrtOp) { return portable(b, getLoc(), kernel::MathFunction::Sqrt, std::nullopt, args[0]); }
+ELEMENTWISE_SAME_TYPE(ExpOp) { return portable(b, getLoc(), kernel::MathFunction::Exp, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(LogOp) { return portable(b, getLoc(), kernel::MathFunction::Log, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(ErfOp) { return portable(b, getLoc(), kernel::MathFunction::Erf, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(TanhOp) { return portable(b, getLoc(), kernel::MathFunction::Tanh, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(RsqrtOp) { return portable(b, getLoc(), kernel::MathFunction::Rsqrt, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(SigmoidOp) { return portable(b, getLoc(), kernel::MathFunction::Sigmoid, getAccuracy(), args[0]); }
+ELEMENTWISE_SAME_TYPE(SiluOp) { return portable(b, getLoc(), kernel::MathFunction::Silu, getAccuracy(), args[0]); }
 ELEMENTWISE_SAME_TYPE(GeluOp) {
   auto function = getApproximate() == GeluKind::Erf ? kernel::MathFunction::GeluErf : kernel::MathFunction::GeluTanh;
-  return math(b, getLoc(), function, getAccuracy(), args[0]);
+  return portable(b, getLoc(), function, getAccuracy(), args[0]);
 }
 
 LogicalResult CastOp::verify() { return verifyElementwise(*this, /*sameElementType=*/false); }
