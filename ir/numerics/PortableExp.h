@@ -84,7 +84,7 @@ typename B::Value sigmoidOfClamped(B &b, typename B::Value x,
 } // namespace detail
 
 /// e^x. Overflows to infinity, underflows gradually to 0; exp(-inf) = 0.
-/// Largest error: 7.6e-5 relative (BF16), 1 ulp (F32, F64).
+/// Largest error: 7.7e-5 relative (BF16), 1.2e-7 (F32), 2.2e-16 (F64).
 template <ScalarBuilder B>
 typename B::Value exp(B &b, typename B::Value x, Accuracy accuracy) {
   using namespace detail;
@@ -104,8 +104,8 @@ typename B::Value exp(B &b, typename B::Value x, Accuracy accuracy) {
 }
 
 /// 1 / (1 + e^-x); exactly 1 for large x in F32 and F64. Below -86 (f64: -706)
-/// it stays at about 4.5e-38 (2.4e-307). Largest error: 1.1e-4 relative (BF16),
-/// 2 ulp (F32), 3 ulp (F64).
+/// it stays at about 4.5e-38 (2.4e-307). Largest error: 1.1e-4 relative
+/// (BF16), 2.4e-7 (F32), 4.4e-16 (F64).
 template <ScalarBuilder B>
 typename B::Value sigmoid(B &b, typename B::Value x, Accuracy accuracy) {
   using namespace detail;
@@ -114,8 +114,8 @@ typename B::Value sigmoid(B &b, typename B::Value x, Accuracy accuracy) {
                           accuracy);
 }
 
-/// x / (1 + e^-x). For x below -86 (f64: -706), -inf included, a negative
-/// number of magnitude about 4e-36 (1.7e-304). Errors as for the sigmoid.
+/// x / (1 + e^-x). Below -86 (f64: -706), -inf included, a negative number of
+/// magnitude about 4e-36 (1.7e-304). Errors as for the sigmoid.
 template <ScalarBuilder B>
 typename B::Value silu(B &b, typename B::Value x, Accuracy accuracy) {
   using namespace detail;
@@ -127,7 +127,7 @@ typename B::Value silu(B &b, typename B::Value x, Accuracy accuracy) {
 }
 
 /// Hyperbolic tangent, relative accuracy down to ±0; ±1 for large x in F32 and
-/// F64. Largest error: 2^-12 relative (BF16), 2 ulp (F32, F64).
+/// F64. Largest error: 1.3e-4 relative (BF16), 2.4e-7 (F32), 4.4e-16 (F64).
 template <ScalarBuilder B>
 typename B::Value tanh(B &b, typename B::Value x, Accuracy accuracy) {
   using namespace detail;

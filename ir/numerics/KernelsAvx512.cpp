@@ -1,0 +1,24 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The inner loops compiled for AVX-512.
+
+#include "ir/numerics/ArrayMathKernels.h"
+
+namespace epifold::numerics {
+namespace {
+// A type of this file alone keeps every instantiation local to it (see
+// HostScalar).
+struct Avx512Isa {};
+
+constexpr KernelTable makeTable() {
+  KernelTable table{};
+  detail::fillArrayMath<Avx512Isa>(table);
+  return table;
+}
+} // namespace
+
+extern const KernelTable avx512Kernels;
+constinit const KernelTable avx512Kernels = makeTable();
+
+} // namespace epifold::numerics

@@ -1,0 +1,24 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The inner loops compiled for the program's own flags.
+
+#include "ir/numerics/ArrayMathKernels.h"
+
+namespace epifold::numerics {
+namespace {
+// A type of this file alone keeps every instantiation local to it (see
+// HostScalar).
+struct GenericIsa {};
+
+constexpr KernelTable makeTable() {
+  KernelTable table{};
+  detail::fillArrayMath<GenericIsa>(table);
+  return table;
+}
+} // namespace
+
+extern const KernelTable genericKernels;
+constinit const KernelTable genericKernels = makeTable();
+
+} // namespace epifold::numerics
