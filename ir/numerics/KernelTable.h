@@ -8,6 +8,7 @@
 #define EPIFOLD_IR_NUMERICS_KERNELTABLE_H
 
 #include "ir/numerics/PortableMath.h"
+#include "ir/numerics/ReductionTree.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace epifold::numerics {
 enum class Isa : uint8_t { Generic, Avx2, Avx512 };
 
 /// One instruction set's inner loops. The public functions that check sizes and
-/// describe the meaning are in ArrayMath.h, Product.h and MatrixUnit.h.
+/// describe the meaning are in ArrayMath.h, Reduce.h, Product.h and
+/// MatrixUnit.h.
 struct KernelTable {
   template <typename T>
   using Unary = void (*)(const T *in, T *out, size_t count);
@@ -32,6 +34,12 @@ struct KernelTable {
   Unary<double> unaryDouble[numUnaryFunctions];
   Ternary<float> fmaFloat;
   Ternary<double> fmaDouble;
+
+  template <typename T>
+  using LeafMoments = void (*)(const T *leaf, size_t rows, size_t columns,
+                               size_t rowStride, Moments<T> *out);
+  LeafMoments<float> leafMomentsFloat;
+  LeafMoments<double> leafMomentsDouble;
 };
 
 /// The loops for this instruction set; null where this processor or this build

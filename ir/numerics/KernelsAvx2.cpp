@@ -4,6 +4,7 @@
 // The inner loops compiled for AVX2 and FMA.
 
 #include "ir/numerics/ArrayMathKernels.h"
+#include "ir/numerics/ReduceKernels.h"
 
 namespace epifold::numerics {
 namespace {
@@ -14,6 +15,7 @@ struct Avx2Isa {};
 constexpr KernelTable makeTable() {
   KernelTable table{};
   detail::fillArrayMath<Avx2Isa>(table);
+  detail::fillReduce<Avx2Isa>(table);
   return table;
 }
 } // namespace

@@ -4,6 +4,7 @@
 // The inner loops compiled for AVX-512.
 
 #include "ir/numerics/ArrayMathKernels.h"
+#include "ir/numerics/ReduceKernels.h"
 
 namespace epifold::numerics {
 namespace {
@@ -14,6 +15,7 @@ struct Avx512Isa {};
 constexpr KernelTable makeTable() {
   KernelTable table{};
   detail::fillArrayMath<Avx512Isa>(table);
+  detail::fillReduce<Avx512Isa>(table);
   return table;
 }
 } // namespace

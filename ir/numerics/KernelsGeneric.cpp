@@ -4,6 +4,7 @@
 // The inner loops compiled for the program's own flags.
 
 #include "ir/numerics/ArrayMathKernels.h"
+#include "ir/numerics/ReduceKernels.h"
 
 namespace epifold::numerics {
 namespace {
@@ -14,6 +15,7 @@ struct GenericIsa {};
 constexpr KernelTable makeTable() {
   KernelTable table{};
   detail::fillArrayMath<GenericIsa>(table);
+  detail::fillReduce<GenericIsa>(table);
   return table;
 }
 } // namespace
