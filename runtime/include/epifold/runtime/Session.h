@@ -78,6 +78,9 @@ struct LoadReport {
 struct RunOptions {
   LaunchMode launch = LaunchMode::Stream;
   bool profile = false; ///< Times each launch; implies LaunchMode::Stream.
+  /// Waits after each launch, so that an error names the launch that failed;
+  /// implies LaunchMode::Stream.
+  bool waitEach = false;
 };
 
 /// An executable loaded on a device. Not safe for concurrent calls; several
