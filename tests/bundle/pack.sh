@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Packs the GPU bundle: pack.sh PROGRAM FOLDER [VECTORS]. The program is the static multi-call tool.
+
+set -euo pipefail
+
+program=$1
+folder=$2
+vectors=${3:-}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+for library in $(ldd "$program" | awk '{print $1}'); do
+  case $(basename "$library") in
+  linux-vdso.so.1 | libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | ld-linux-x86-64.so.2) ;;
+  *)
+    echo "pack.sh: $program needs $library, which a GPU machine may not have" >&2
+    exit 1
+    ;;
+  esac
+done
+
+# Only what this script writes is replaced; other things in the folder stay.
+mkdir -p "$folder/data"
+strip -o "$folder/epifold" "$program"
+# Travels in a quarter of the size; run.sh unpacks it where the program itself is absent.
+xz -T0 -6 -c "$folder/epifold" >"$folder/epifold.xz"
+cp "$here/run.sh" "$folder/run.sh"
+cp "$here/../../LICENSE" "$folder/LICENSE"
+if [[ -n $vectors && -d $vectors ]]; then
+  cp "$vectors"/*.safetensors "$folder/data/"
+fi
+
+printf 'gpu-bundle: %s program, %s packed, %s of data\n' \
+  "$(du -h "$folder/epifold" | cut -f1)" "$(du -h "$folder/epifold.xz" | cut -f1)" "$(du -sh "$folder/data" | cut -f1)"

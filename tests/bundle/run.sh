@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Checks what the exactness contract promises on this machine's GPU, then times the workloads.
+#
+# Usage: run.sh [--quick] [--no-times] [FOLDER]. FOLDER (default: results) takes the logs. Exit 1 when a check fails.
+
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+quick=0
+times=1
+out=$here/results
+while [[ $# -gt 0 ]]; do
+  case $1 in
+  --quick) quick=1 ;;
+  --no-times) times=0 ;;
+  -*)
+    sed -n 's/^# \(Usage: .*\)/\1/p' "$0" >&2
+    exit 2
+    ;;
+  *) out=$1 ;;
+  esac
+  shift
+done
+mkdir -p "$out"
+cd "$here" || exit 1
+[[ -x epifold ]] || { xz -dk epifold.xz && chmod +x epifold; } || exit 1
+export EPIFOLD_CACHE_DIR=${EPIFOLD_CACHE_DIR:-$out/kernel-cache}
+
+failed=0
+
+# exact LABEL SHORTER|- MODEL ARG…: writes the graph, and one whose option SHORTER gives it fewer tokens, and compares.
+exact() {
+  local label=$1 shorter=$2 model=$3
+  shift 3
+  local graph=$out/graph.mlir rows=()
+  ./epifold gen "$model" "$@" -o "$graph" || { failed=1; return; }
+  if [[ $shorter != - ]]; then
+    ./epifold gen "$model" "$@" "$shorter" -o "$out/shorter.mlir" || { failed=1; return; }
+    rows=(--rows "$out/shorter.mlir")
+  fi
+  ./epifold exact "$graph" --label "$label" --int-bound 32 "${rows[@]}" || failed=1
+}
+
+# vector FILE BOUND MODEL ARGS…: compares the GPU with float64 results of PyTorch.
+vector() {
+  local file=data/$1 bound=$2 model=$3
+  shift 3
+  [[ -f $file ]] || return
+  ./epifold gen "$model" "$@" -o "$out/graph.mlir" &&
+    ./epifold run "$out/graph.mlir" --device=cuda:0 --cast --inputs "$file" --expect "$file" --rtol "$bound" --atol 0 \
+      >"$out/vector.log" 2>&1
+  local rc=$?
+  printf '%-52s %s\n' "$(basename "$file" .safetensors), ${*: -1}" "$([[ $rc -eq 0 ]] && echo "within $bound of the maximum" || echo DIFFERS)"
+  if [[ $rc -ne 0 ]]; then
+    failed=1
+    cat "$out/vector.log"
+  fi
+}
+
+command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+
+echo
+echo "== Against float64 results"
+for type in f64:1e-12 f32:1e-5; do
+  dtype=--dtype=${type%:*}
+  bound=${type#*:}
+  vector "fold_E30_T16_d8_dil1_${type%:*}.safetensors" "$bound" expert_conv_fold --experts=30 --tokens=16 --width=8 "$dtype"
+  vector "fold_E30_T16_d8_dil2_${type%:*}.safetensors" "$bound" expert_conv_fold --experts=30 --tokens=16 --width=8 --dilation=2 "$dtype"
+  vector "fold_E4_T24_d8_dil1_${type%:*}.safetensors" "$bound" expert_conv_fold --experts=4 --tokens=24 --width=8 "$dtype"
+  vector clm_B1_T16_d8_E4.safetensors "$bound" clm_conv_moe --batch=1 --tokens=16 --width=8 --experts=4 --vocab=32 "$dtype"
+  vector clm_B2_T24_d16_E2_dil2_step.safetensors "$bound" clm_conv_moe --batch=2 --tokens=24 --width=16 --experts=2 --vocab=256 --dilation=2 "$dtype"
+  vector moe_T33_d64_n48_E8_K2.safetensors "$bound" moe_swiglu --tokens=33 --width=64 --hidden=48 --experts=8 --topk=2 "$dtype"
+  vector moe_T20_d32_n16_E4_K2_ties.safetensors "$bound" moe_swiglu --tokens=20 --width=32 --hidden=16 --experts=4 --topk=2 "$dtype"
+  vector moe_T16_d64_n32_E8_K2_empty.safetensors "$bound" moe_swiglu --tokens=16 --width=64 --hidden=32 --experts=8 --topk=2 "$dtype"
+  vector moe_T1_d64_n32_E16_K4.safetensors "$bound" moe_swiglu --tokens=1 --width=64 --hidden=32 --experts=16 --topk=4 "$dtype"
+done
+
+echo
+echo "== To the bit"
+for dtype in f64 f32 bf16; do
+  for shape in "30 16 8 1" "30 16 8 2" "4 24 8 1" "30 256 512 1"; do
+    read -r E T d dil <<<"$shape"
+    [[ $quick -eq 1 && $d -gt 64 ]] && continue
+    exact "fold E$E T$T d$d dil$dil $dtype" - expert_conv_fold \
+      --experts="$E" --tokens="$T" --width="$d" --dilation="$dil" --dtype="$dtype"
+  done
+  exact "clm B2 T24 d16 E2 $dtype" - clm_conv_moe --batch=2 --tokens=24 --width=16 --experts=2 --vocab=32 --dtype="$dtype"
+  exact "clm B1 T130 d128 E4 $dtype" - clm_conv_moe --batch=1 --tokens=130 --width=128 --experts=4 --vocab=256 --dtype="$dtype"
+  exact "moe T33 d64 n48 E8 K2 $dtype" --tokens=1 moe_swiglu \
+    --tokens=33 --width=64 --hidden=48 --experts=8 --topk=2 --dtype="$dtype"
+  exact "moe T333 d256 n128 E64 K8 $dtype" --tokens=1 moe_swiglu \
+    --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
+done
+
+if [[ $times -eq 1 ]]; then
+  echo
+  echo "== Times"
+  for fusion in none all; do
+    ./epifold bench expert_conv_fold --experts=30 --tokens=512 --width=1536 --dtype=bf16 --fusion=$fusion || failed=1
+    ./epifold bench clm_conv_moe --batch=1 --tokens=512 --width=1536 --experts=2 --vocab=256 --dtype=bf16 --fusion=$fusion || failed=1
+    ./epifold bench moe_swiglu --tokens=4096 --width=2048 --hidden=1024 --experts=64 --topk=8 --dtype=bf16 --fusion=$fusion || failed=1
+  done
+fi
+
+echo
+if [[ $failed -eq 0 ]]; then
+  echo "All checks passed."
+else
+  echo "Some checks FAILED (see above)."
+fi
+exit $failed
