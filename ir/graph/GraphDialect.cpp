@@ -31,7 +31,9 @@ void GraphDialect::initialize() {
       >();
 }
 
-Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *GraphDialect::materializeConstant(OpBuilder &builder,
+                                             Attribute value, Type type,
+                                             Location loc) {
   auto elements = dyn_cast<ElementsAttr>(value);
   if (!elements || elements.getType() != type)
     return nullptr;
@@ -41,35 +43,47 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
 static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   auto name = dyn_cast<StringAttr>(attribute.getValue());
   if (!name || name.getValue().empty())
-    return op->emitError() << "'" << attribute.getName().getValue() << "' must be a non-empty string, got "
+    return op->emitError() << "'" << attribute.getName().getValue()
+                           << "' must be a non-empty string, got "
                            << attribute.getValue();
   return success();
 }
 
-LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                     unsigned,
+                                                     NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name != inputAttrName && name != paramAttrName)
-    return op->emitError() << "'" << name << "' is not an argument attribute of the graph dialect; it has '"
-                           << inputAttrName << "' and '" << paramAttrName << "'";
+    return op->emitError()
+           << "'" << name
+           << "' is not an argument attribute of the graph dialect; it has '"
+           << inputAttrName << "' and '" << paramAttrName << "'";
   return verifyName(op, attribute);
 }
 
-LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+LogicalResult
+GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
+                                          NamedAttribute attribute) {
   if (attribute.getName() != resultAttrName)
-    return op->emitError() << "'" << attribute.getName().getValue()
-                           << "' is not a result attribute of the graph dialect; it has '" << resultAttrName << "'";
+    return op->emitError()
+           << "'" << attribute.getName().getValue()
+           << "' is not a result attribute of the graph dialect; it has '"
+           << resultAttrName << "'";
   return verifyName(op, attribute);
 }
 
-//===--- Types ---------------------------------------------------------------------------------------------------===//
+//===--- Types
+//---------------------------------------------------------------------------------------------------===//
 
 Type RaggedType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseDimensionList(shape) ||
+      parser.parseType(elementType) || parser.parseGreater())
     return {};
-  return parser.getChecked<RaggedType>(loc, parser.getContext(), shape, elementType);
+  return parser.getChecked<RaggedType>(loc, parser.getContext(), shape,
+                                       elementType);
 }
 
 void RaggedType::print(AsmPrinter &printer) const {
@@ -78,12 +92,17 @@ void RaggedType::print(AsmPrinter &printer) const {
   printer << 'x' << getElementType() << '>';
 }
 
-LogicalResult RaggedType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type elementType) {
+LogicalResult RaggedType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> shape, Type elementType) {
   if (shape.size() != 2 && shape.size() != 3)
-    return emitError() << "ragged rows are [?, width] or [experts, ?, width], got " << shape.size() << " dimensions";
+    return emitError()
+           << "ragged rows are [?, width] or [experts, ?, width], got "
+           << shape.size() << " dimensions";
   if (!ShapedType::isDynamic(shape[shape.size() - 2]))
-    return emitError() << "the row count of ragged rows must be '?', got " << shape[shape.size() - 2];
-  if (ShapedType::isDynamic(shape.back()) || (shape.size() == 3 && ShapedType::isDynamic(shape.front())))
+    return emitError() << "the row count of ragged rows must be '?', got "
+                       << shape[shape.size() - 2];
+  if (ShapedType::isDynamic(shape.back()) ||
+      (shape.size() == 3 && ShapedType::isDynamic(shape.front())))
     return emitError() << "only the row count of ragged rows may be dynamic";
   if (!isa<FloatType>(elementType))
     return emitError() << "ragged rows hold floats, got " << elementType;
@@ -92,11 +111,13 @@ LogicalResult RaggedType::verify(function_ref<InFlightDiagnostic()> emitError, A
 
 bool RaggedType::hasRank() const { return true; }
 
-ShapedType RaggedType::cloneWith(std::optional<ArrayRef<int64_t>> shape, Type elementType) const {
+ShapedType RaggedType::cloneWith(std::optional<ArrayRef<int64_t>> shape,
+                                 Type elementType) const {
   return RaggedType::get(getContext(), shape.value_or(getShape()), elementType);
 }
 
-//===--- Shared type arithmetic ----------------------------------------------------------------------------------===//
+//===--- Shared type arithmetic
+//----------------------------------------------------------------------------------===//
 
 FloatType epifold::graph::getComputeType(Type type) {
   if (getElementTypeOrSelf(type).isF64())
@@ -104,7 +125,8 @@ FloatType epifold::graph::getComputeType(Type type) {
   return Float32Type::get(type.getContext());
 }
 
-std::optional<SmallVector<int64_t>> epifold::graph::broadcastShapes(ArrayRef<ArrayRef<int64_t>> shapes) {
+std::optional<SmallVector<int64_t>>
+epifold::graph::broadcastShapes(ArrayRef<ArrayRef<int64_t>> shapes) {
   size_t rank = 0;
   for (ArrayRef<int64_t> shape : shapes)
     rank = std::max(rank, shape.size());
@@ -133,7 +155,11 @@ ShapedType epifold::graph::stackType(Type type, int64_t experts) {
   return shaped.clone(shape);
 }
 
-std::pair<int64_t, int64_t> epifold::graph::resolveSlice(int64_t begin, std::optional<int64_t> end, int64_t size) {
-  auto fromEnd = [&](int64_t bound) { return bound < 0 ? bound + size : bound; };
+std::pair<int64_t, int64_t>
+epifold::graph::resolveSlice(int64_t begin, std::optional<int64_t> end,
+                             int64_t size) {
+  auto fromEnd = [&](int64_t bound) {
+    return bound < 0 ? bound + size : bound;
+  };
   return {fromEnd(begin), end ? fromEnd(*end) : size};
 }

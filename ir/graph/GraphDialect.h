@@ -33,19 +33,25 @@
 
 namespace epifold::graph {
 
-/// The type elements of `type` are computed in: f32 for bf16, f16 and f32; f64 for f64. Takes shaped or scalar types.
+/// The type elements of `type` are computed in: f32 for bf16, f16 and f32; f64
+/// for f64. Takes shaped or scalar types.
 mlir::FloatType getComputeType(mlir::Type type);
 
-/// NumPy's broadcast of `shapes` (aligned from the last dimension). A dynamic size equals any static size other than 1.
-/// Returns nothing when two sizes contradict each other.
-std::optional<llvm::SmallVector<int64_t>> broadcastShapes(llvm::ArrayRef<llvm::ArrayRef<int64_t>> shapes);
+/// NumPy's broadcast of `shapes` (aligned from the last dimension). A dynamic
+/// size equals any static size other than 1. Returns nothing when two sizes
+/// contradict each other.
+std::optional<llvm::SmallVector<int64_t>>
+broadcastShapes(llvm::ArrayRef<llvm::ArrayRef<int64_t>> shapes);
 
-/// `type` with a leading dimension of `experts`: a tensor gains a dimension, one expert's rows become grouped rows.
-/// Returns null for rows that are grouped already.
+/// `type` with a leading dimension of `experts`: a tensor gains a dimension,
+/// one expert's rows become grouped rows. Returns null for rows that are
+/// grouped already.
 mlir::ShapedType stackType(mlir::Type type, int64_t experts);
 
-/// The half-open range that a slice takes of a dimension of `size` (static); negative bounds count from the end.
-std::pair<int64_t, int64_t> resolveSlice(int64_t begin, std::optional<int64_t> end, int64_t size);
+/// The half-open range that a slice takes of a dimension of `size` (static);
+/// negative bounds count from the end.
+std::pair<int64_t, int64_t>
+resolveSlice(int64_t begin, std::optional<int64_t> end, int64_t size);
 
 } // namespace epifold::graph
 

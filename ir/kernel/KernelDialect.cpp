@@ -31,67 +31,93 @@ FloatType epifold::kernel::getComputeType(Type elementType) {
   return Float32Type::get(elementType.getContext());
 }
 
-static ShapedType shaped(Value value) { return cast<ShapedType>(value.getType()); }
-static Type element(Value value) { return getElementTypeOrSelf(value.getType()); }
+static ShapedType shaped(Value value) {
+  return cast<ShapedType>(value.getType());
+}
+static Type element(Value value) {
+  return getElementTypeOrSelf(value.getType());
+}
 
 /// Results must be the outs, one for one.
-static LogicalResult verifyOuts(Operation *op, ValueRange outs, ResultRange results) {
+static LogicalResult verifyOuts(Operation *op, ValueRange outs,
+                                ResultRange results) {
   if (outs.empty())
     return op->emitOpError("needs at least one out");
   if (outs.size() != results.size())
-    return op->emitOpError("has ") << outs.size() << " outs but " << results.size() << " results";
+    return op->emitOpError("has ")
+           << outs.size() << " outs but " << results.size() << " results";
   for (auto [out, result] : llvm::zip(outs, results))
     if (out.getType() != result.getType())
-      return op->emitOpError("result type ") << result.getType() << " differs from its out's " << out.getType();
+      return op->emitOpError("result type ")
+             << result.getType() << " differs from its out's " << out.getType();
   return success();
 }
 
 /// The region gets `expected` types and yields the outs' element types.
-static LogicalResult verifyRegion(Operation *op, Region &region, TypeRange expected, ValueRange outs) {
+static LogicalResult verifyRegion(Operation *op, Region &region,
+                                  TypeRange expected, ValueRange outs) {
   Block &block = region.front();
   if (!llvm::equal(block.getArgumentTypes(), expected))
-    return op->emitOpError("region takes (") << block.getArgumentTypes() << ") but must take (" << expected << ")";
+    return op->emitOpError("region takes (")
+           << block.getArgumentTypes() << ") but must take (" << expected
+           << ")";
   auto yield = cast<YieldOp>(block.getTerminator());
   if (yield.getValues().size() != outs.size())
-    return op->emitOpError("yields ") << yield.getValues().size() << " values for " << outs.size() << " outs";
+    return op->emitOpError("yields ")
+           << yield.getValues().size() << " values for " << outs.size()
+           << " outs";
   for (auto [value, out] : llvm::zip(yield.getValues(), outs))
     if (value.getType() != element(out))
-      return op->emitOpError("yields ") << value.getType() << " for an out of " << element(out);
+      return op->emitOpError("yields ")
+             << value.getType() << " for an out of " << element(out);
   return success();
 }
 
-static LogicalResult verifyMaps(Operation *op, ArrayAttr maps, ValueRange operands, unsigned dims) {
+static LogicalResult verifyMaps(Operation *op, ArrayAttr maps,
+                                ValueRange operands, unsigned dims) {
   if (maps.size() != operands.size())
-    return op->emitOpError("has ") << maps.size() << " indexing maps for " << operands.size() << " operands";
-  for (auto [attr, operand] : llvm::zip(maps.getAsValueRange<AffineMapAttr>(), operands)) {
+    return op->emitOpError("has ") << maps.size() << " indexing maps for "
+                                   << operands.size() << " operands";
+  for (auto [attr, operand] :
+       llvm::zip(maps.getAsValueRange<AffineMapAttr>(), operands)) {
     AffineMap map = attr;
     if (map.getNumDims() != dims || map.getNumSymbols() > 1)
-      return op->emitOpError("indexing map ") << AffineMapAttr::get(map) << " must take " << dims << " dimensions and at most one symbol";
+      return op->emitOpError("indexing map ")
+             << AffineMapAttr::get(map) << " must take " << dims
+             << " dimensions and at most one symbol";
     if (map.getNumResults() != unsigned(shaped(operand).getRank()))
-      return op->emitOpError("indexing map ") << AffineMapAttr::get(map) << " does not index an operand of type " << operand.getType();
+      return op->emitOpError("indexing map ")
+             << AffineMapAttr::get(map) << " does not index an operand of type "
+             << operand.getType();
   }
   return success();
 }
 
-static LogicalResult verifyGroup(Operation *op, std::optional<int64_t> group, Value offsets) {
+static LogicalResult verifyGroup(Operation *op, std::optional<int64_t> group,
+                                 Value offsets) {
   if (!group)
     return success();
   if (!offsets)
     return op->emitOpError("'group' needs 'offsets'");
   int64_t experts = shaped(offsets).getDimSize(0) - 1;
   if (*group < 0 || *group >= experts)
-    return op->emitOpError("group ") << *group << " is outside the " << experts << " experts of 'offsets'";
+    return op->emitOpError("group ") << *group << " is outside the " << experts
+                                     << " experts of 'offsets'";
   return success();
 }
 
 LogicalResult EmptyOp::verify() {
   auto type = shaped(getResult());
-  if (getSizes().getNumResults() != unsigned(type.getRank()) || getSizes().getNumDims() != 0)
-    return emitOpError("'sizes' must give ") << type.getRank() << " sizes without dimensions";
+  if (getSizes().getNumResults() != unsigned(type.getRank()) ||
+      getSizes().getNumDims() != 0)
+    return emitOpError("'sizes' must give ")
+           << type.getRank() << " sizes without dimensions";
   for (auto [expr, size] : llvm::zip(getSizes().getResults(), type.getShape()))
-    if (auto constant = dyn_cast<AffineConstantExpr>(expr); (constant && constant.getValue() != size) ||
-                                                             (!constant && !ShapedType::isDynamic(size)))
-      return emitOpError("'sizes' ") << getSizesAttr() << " contradicts the type " << type;
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr);
+        (constant && constant.getValue() != size) ||
+        (!constant && !ShapedType::isDynamic(size)))
+      return emitOpError("'sizes' ")
+             << getSizesAttr() << " contradicts the type " << type;
   return success();
 }
 
@@ -99,29 +125,38 @@ LogicalResult ViewOp::verify() {
   if (getOffset().getNumResults() != 1)
     return emitOpError("'offset' must be one expression");
   if (getSizes().getNumResults() != unsigned(shaped(getResult()).getRank()))
-    return emitOpError("'sizes' must give ") << shaped(getResult()).getRank() << " sizes";
+    return emitOpError("'sizes' must give ")
+           << shaped(getResult()).getRank() << " sizes";
   if (element(getInput()) != element(getResult()))
-    return emitOpError("changes the element type from ") << element(getInput()) << " to " << element(getResult());
+    return emitOpError("changes the element type from ")
+           << element(getInput()) << " to " << element(getResult());
   return success();
 }
 
 LogicalResult MathOp::verify() {
   bool isDouble = getResult().getType().isF64();
   if (isDouble != (getAccuracy() == Accuracy::F64))
-    return emitOpError("accuracy ") << stringifyAccuracy(getAccuracy()) << " does not fit " << getResult().getType();
+    return emitOpError("accuracy ")
+           << stringifyAccuracy(getAccuracy()) << " does not fit "
+           << getResult().getType();
   return success();
 }
 
 LogicalResult MapOp::verify() {
-  if (failed(verifyOuts(*this, getOuts(), getResults())) || failed(verifyGroup(*this, getGroup(), getOffsets())))
+  if (failed(verifyOuts(*this, getOuts(), getResults())) ||
+      failed(verifyGroup(*this, getGroup(), getOffsets())))
     return failure();
   SmallVector<Value> operands(getIns());
   llvm::append_range(operands, getOuts());
   if (getDomain() < 0 || getDomain() >= int64_t(operands.size()))
-    return emitOpError("domain ") << getDomain() << " names none of the " << operands.size() << " operands";
-  if (failed(verifyMaps(*this, getIndexingMaps(), operands, shaped(operands[getDomain()]).getRank())))
+    return emitOpError("domain ") << getDomain() << " names none of the "
+                                  << operands.size() << " operands";
+  if (failed(verifyMaps(*this, getIndexingMaps(), operands,
+                        shaped(operands[getDomain()]).getRank())))
     return failure();
-  if (!cast<AffineMapAttr>(getIndexingMaps()[getDomain()]).getValue().isIdentity())
+  if (!cast<AffineMapAttr>(getIndexingMaps()[getDomain()])
+           .getValue()
+           .isIdentity())
     return emitOpError("the domain operand's map must be the identity");
   SmallVector<Type> types = llvm::map_to_vector(getIns(), element);
   return verifyRegion(*this, getBody(), types, getOuts());
@@ -137,29 +172,39 @@ int64_t GemmOp::getGroups() {
   auto type = shaped(getB().front());
   return type.getRank() == (isConvolution() ? 4 : 3) ? type.getDimSize(0) : 1;
 }
-int64_t GemmOp::getColumns() { return shaped(getB().front()).getShape().drop_back().back(); }
+int64_t GemmOp::getColumns() {
+  return shaped(getB().front()).getShape().drop_back().back();
+}
 int64_t GemmOp::getDepth() { return shaped(getB().front()).getShape().back(); }
 Type GemmOp::getAccumulatorType() { return getComputeType(element(getA())); }
 
 LogicalResult GemmOp::verify() {
-  if (failed(verifyOuts(*this, getOuts(), getResults())) || failed(verifyGroup(*this, getGroup(), getOffsets())))
+  if (failed(verifyOuts(*this, getOuts(), getResults())) ||
+      failed(verifyGroup(*this, getGroup(), getOffsets())))
     return failure();
   if (getB().empty())
     return emitOpError("needs at least one B");
   if (shaped(getA()).getShape().back() != getDepth())
-    return emitOpError("A has ") << shaped(getA()).getShape().back() << " columns but B has " << getDepth();
+    return emitOpError("A has ") << shaped(getA()).getShape().back()
+                                 << " columns but B has " << getDepth();
   for (Value b : getB()) {
     if (b.getType() != getB().front().getType())
-      return emitOpError("B operands differ in type: ") << b.getType() << " and " << getB().front().getType();
+      return emitOpError("B operands differ in type: ")
+             << b.getType() << " and " << getB().front().getType();
     if (element(b) != element(getA()))
-      return emitOpError("A is ") << element(getA()) << " but B is " << element(b);
+      return emitOpError("A is ")
+             << element(getA()) << " but B is " << element(b);
   }
   if (isConvolution() && (isRagged() || shaped(getA()).getRank() != 3))
-    return emitOpError("a convolution takes A as [batch, time, channels] without offsets");
+    return emitOpError(
+        "a convolution takes A as [batch, time, channels] without offsets");
   if (getGather() && !isRagged())
     return emitOpError("'gather' needs 'offsets'");
-  if (isRagged() && !getGroup() && getGroups() != shaped(getOffsets()).getDimSize(0) - 1)
-    return emitOpError("B has ") << getGroups() << " groups but offsets are for " << shaped(getOffsets()).getDimSize(0) - 1;
+  if (isRagged() && !getGroup() &&
+      getGroups() != shaped(getOffsets()).getDimSize(0) - 1)
+    return emitOpError("B has ")
+           << getGroups() << " groups but offsets are for "
+           << shaped(getOffsets()).getDimSize(0) - 1;
   SmallVector<Value> operands(getExtras());
   llvm::append_range(operands, getOuts());
   if (failed(verifyMaps(*this, getIndexingMaps(), operands, 3)))
@@ -170,35 +215,46 @@ LogicalResult GemmOp::verify() {
 }
 
 LogicalResult GatherRowsOp::verify() {
-  if (failed(verifyOuts(*this, getOuts(), getResults())) || failed(verifyGroup(*this, getGroup(), getOffsets())))
+  if (failed(verifyOuts(*this, getOuts(), getResults())) ||
+      failed(verifyGroup(*this, getGroup(), getOffsets())))
     return failure();
-  if (shaped(getSrc()).getRank() != 2 || shaped(getOuts().front()).getRank() != 2 || shaped(getIndex()).getRank() != 1)
-    return emitOpError("takes src [rows, width], index [m] and an out [m, width]");
+  if (shaped(getSrc()).getRank() != 2 ||
+      shaped(getOuts().front()).getRank() != 2 ||
+      shaped(getIndex()).getRank() != 1)
+    return emitOpError(
+        "takes src [rows, width], index [m] and an out [m, width]");
   if (element(getSrc()) != element(getOuts().front()))
     return emitOpError("changes the element type");
   return success();
 }
 
 /// Checks numbers of ins and outs and their ranks.
-static LogicalResult verifyRanks(Operation *op, ValueRange ins, ArrayRef<int64_t> inRanks, ValueRange outs,
-                                 ArrayRef<int64_t> outRanks, ResultRange results) {
-  auto check = [&](StringRef what, ValueRange values, ArrayRef<int64_t> ranks) -> LogicalResult {
+static LogicalResult verifyRanks(Operation *op, ValueRange ins,
+                                 ArrayRef<int64_t> inRanks, ValueRange outs,
+                                 ArrayRef<int64_t> outRanks,
+                                 ResultRange results) {
+  auto check = [&](StringRef what, ValueRange values,
+                   ArrayRef<int64_t> ranks) -> LogicalResult {
     if (values.size() != ranks.size())
-      return op->emitOpError("takes ") << ranks.size() << " " << what << ", got " << values.size();
+      return op->emitOpError("takes ")
+             << ranks.size() << " " << what << ", got " << values.size();
     for (auto [value, rank] : llvm::zip(values, ranks))
       if (shaped(value).getRank() != rank)
-        return op->emitOpError("takes ") << what << " of rank " << rank << ", got " << value.getType();
+        return op->emitOpError("takes ")
+               << what << " of rank " << rank << ", got " << value.getType();
     return success();
   };
-  if (failed(check("ins", ins, inRanks)) || failed(check("outs", outs, outRanks)))
+  if (failed(check("ins", ins, inRanks)) ||
+      failed(check("outs", outs, outRanks)))
     return failure();
   return verifyOuts(op, outs, results);
 }
 
-#define EPIFOLD_VERIFY_RANKS(OP, INS, OUTS)                                                                            \
-  LogicalResult OP::verify() {                                                                                         \
-    static const int64_t inRanks[] = INS, outRanks[] = OUTS;                                                           \
-    return verifyRanks(*this, getIns(), inRanks, getOuts(), outRanks, getResults());                                   \
+#define EPIFOLD_VERIFY_RANKS(OP, INS, OUTS)                                    \
+  LogicalResult OP::verify() {                                                 \
+    static const int64_t inRanks[] = INS, outRanks[] = OUTS;                   \
+    return verifyRanks(*this, getIns(), inRanks, getOuts(), outRanks,          \
+                       getResults());                                          \
   }
 #define RANKS(...) {__VA_ARGS__}
 

@@ -27,7 +27,8 @@
 
 namespace epifold::kernel {
 
-/// The type bf16 and f16 elements are computed in: f32; f32 and f64 are their own.
+/// The type bf16 and f16 elements are computed in: f32; f32 and f64 are their
+/// own.
 mlir::FloatType getComputeType(mlir::Type elementType);
 
 /// Slots of a chunk of `route_histogram` and `route_scatter`.

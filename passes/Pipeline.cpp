@@ -1,0 +1,53 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The pipeline from a graph to kernels, in order, with the reason for each
+// place.
+
+#include "passes/Pipeline.h"
+
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace epifold;
+
+ArrayRef<llvm::StringLiteral> epifold::getFusionNames() {
+  static constexpr llvm::StringLiteral names[] = {"fold-experts"};
+  return names;
+}
+
+std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
+                                                  StringRef fusion) {
+  SmallVector<StringRef> chosen;
+  if (fusion != "none" && fusion != "all")
+    fusion.split(chosen, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef name : chosen)
+    if (!llvm::is_contained(getFusionNames(), name))
+      return "unknown fusion '" + name.str() + "'; known are none, all, and: " +
+             llvm::join(getFusionNames(), ", ");
+  if (chosen.empty() && fusion != "none" && fusion != "all")
+    return std::string("an empty fusion set is written 'none'");
+  auto enabled = [&](StringRef name) {
+    return fusion == "all" || llvm::is_contained(chosen, name);
+  };
+
+  // Dead branches would be launched, and would hide that experts are
+  // isomorphic.
+  manager.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+
+  // Folding comes first: every later fusion then sees one op per step of the
+  // branch, not one per expert.
+  if (enabled("fold-experts"))
+    manager.addNestedPass<func::FuncOp>(createFoldExpertsPass());
+
+  // Weights that each expert selects for itself are equal ops once the branches
+  // are gone.
+  manager.addNestedPass<func::FuncOp>(createCSEPass());
+
+  // From here on one op is one launch.
+  manager.addPass(createConvertGraphToKernelPass());
+  return std::nullopt;
+}
