@@ -10,6 +10,9 @@
 
 namespace epifold::numerics {
 
+// toFloat is inlined even without optimisation: loops compiled for newer
+// processors use it, and the linker must not share their copy.
+
 /// bfloat16: 8 exponent bits, 7 fraction bits; the upper half of an f32.
 /// Storage only, arithmetic happens in f32.
 struct BFloat16 {
@@ -37,7 +40,7 @@ struct BFloat16 {
   }
 
   /// Exact.
-  constexpr float toFloat() const {
+  [[gnu::always_inline]] constexpr float toFloat() const {
     return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
   }
 
@@ -79,7 +82,7 @@ struct Float16 {
   }
 
   /// Exact.
-  constexpr float toFloat() const {
+  [[gnu::always_inline]] constexpr float toFloat() const {
     uint32_t magnitude = bits & 0x7FFFu;
     // As an f32 pattern the number is 2^112 too small; the product is exact and
     // also normalises subnormals.

@@ -7,7 +7,9 @@
 #ifndef EPIFOLD_IR_NUMERICS_KERNELTABLE_H
 #define EPIFOLD_IR_NUMERICS_KERNELTABLE_H
 
+#include "ir/numerics/Float16.h"
 #include "ir/numerics/PortableMath.h"
+#include "ir/numerics/ProductOperands.h"
 #include "ir/numerics/ReductionTree.h"
 
 #include <cstddef>
@@ -40,6 +42,11 @@ struct KernelTable {
                                size_t rowStride, Moments<T> *out);
   LeafMoments<float> leafMomentsFloat;
   LeafMoments<double> leafMomentsDouble;
+
+  void (*fmaProductFloat)(const ProductOperands<float, float> &operands);
+  void (*fmaProductDouble)(const ProductOperands<double, double> &operands);
+  void (*matrixUnitBFloat16)(const ProductOperands<BFloat16, float> &operands);
+  void (*matrixUnitFloat16)(const ProductOperands<Float16, float> &operands);
 };
 
 /// The loops for this instruction set; null where this processor or this build

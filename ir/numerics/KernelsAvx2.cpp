@@ -4,18 +4,24 @@
 // The inner loops compiled for AVX2 and FMA.
 
 #include "ir/numerics/ArrayMathKernels.h"
+#include "ir/numerics/MatrixUnitKernels.h"
+#include "ir/numerics/ProductKernels.h"
 #include "ir/numerics/ReduceKernels.h"
 
 namespace epifold::numerics {
 namespace {
 // A type of this file alone keeps every instantiation local to it (see
 // HostScalar).
-struct Avx2Isa {};
+struct Avx2Isa {
+  static constexpr size_t vectorBytes = 32;
+};
 
 constexpr KernelTable makeTable() {
   KernelTable table{};
   detail::fillArrayMath<Avx2Isa>(table);
   detail::fillReduce<Avx2Isa>(table);
+  detail::fillProduct<Avx2Isa>(table);
+  detail::fillMatrixUnit<Avx2Isa>(table);
   return table;
 }
 } // namespace
