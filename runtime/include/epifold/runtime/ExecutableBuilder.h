@@ -74,6 +74,7 @@ struct TensorDesc {
   /// parameters likewise; a result may live in any buffer but Status, and
   /// several results may share one.
   BufferIndex buffer = 0;
+  bool operator==(const TensorDesc &) const = default;
 };
 
 /// Who fills a buffer and how long it lives.
@@ -91,6 +92,7 @@ struct BufferDesc {
   BufferKind kind = BufferKind::Scratch;
   ExprIndex size = 0;        ///< Bytes; at least what its tensors need.
   std::vector<uint8_t> data; ///< Of a Constant: exactly `size` bytes.
+  bool operator==(const BufferDesc &) const = default;
 };
 
 /// A kernel's code for one target.
@@ -98,23 +100,27 @@ struct ImageDesc {
   std::string target;         ///< "sm_80", "sm_90a", ...
   std::vector<uint8_t> ptx;   ///< Text, without a terminating zero.
   std::vector<uint8_t> cubin; ///< Empty, or the same kernel assembled.
+  bool operator==(const ImageDesc &) const = default;
 };
 
 /// One kernel: a module with one entry.
 struct ModuleDesc {
   std::string entry;             ///< Name of the `.entry` in the PTX.
   std::vector<ImageDesc> images; ///< At least one; at most one a target.
+  bool operator==(const ModuleDesc &) const = default;
 };
 
 /// A pointer argument: the address of a buffer plus a byte offset.
 struct PointerArg {
   BufferIndex buffer = 0;
   std::optional<ExprIndex> offset; ///< Bytes; absent means 0.
+  bool operator==(const PointerArg &) const = default;
 };
 
 /// A 64-bit integer argument.
 struct IntArg {
   ExprIndex value = 0;
+  bool operator==(const IntArg &) const = default;
 };
 
 /// One kernel parameter; each takes 8 bytes, in order.
@@ -127,6 +133,7 @@ struct KernelLaunch {
   std::array<uint32_t, 3> block = {1, 1, 1}; ///< Threads in x, y, z.
   uint32_t sharedBytes = 0;                  ///< Dynamic shared memory.
   std::vector<ArgDesc> args;
+  bool operator==(const KernelLaunch &) const = default;
 };
 
 /// Fills `size` bytes with `value`. Skipped when the size is zero.
@@ -134,6 +141,7 @@ struct MemsetLaunch {
   PointerArg target;
   ExprIndex size = 0;
   uint8_t value = 0;
+  bool operator==(const MemsetLaunch &) const = default;
 };
 
 /// Copies `size` bytes between buffers. Skipped when the size is zero.
@@ -141,6 +149,7 @@ struct CopyLaunch {
   PointerArg target;
   PointerArg source;
   ExprIndex size = 0;
+  bool operator==(const CopyLaunch &) const = default;
 };
 
 /// One entry of the launch plan; entries run in order.
@@ -149,6 +158,7 @@ struct LaunchDesc {
   std::string label;              ///< For profiles and errors: op and place.
   std::optional<ExprIndex> flops; ///< Useful floating-point operations.
   std::optional<ExprIndex> bytes; ///< Bytes that must move.
+  bool operator==(const LaunchDesc &) const = default;
 };
 
 /// Everything an executable holds.
@@ -162,6 +172,8 @@ struct ExecutableDesc {
   std::vector<ModuleDesc> modules;
   std::vector<LaunchDesc> launches;
   std::vector<uint8_t> graph; ///< MLIR bytecode, for the reference device.
+
+  bool operator==(const ExecutableDesc &) const = default;
 
   /// Each returns the index of the expression, adding it when it is new.
   ExprIndex addExpr(ExprDesc expr);
