@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Dense host tensors with value semantics, the values the reference computes on.
+// Dense host tensors with value semantics, the values the reference computes
+// on.
 
 #ifndef EPIFOLD_BACKENDS_REFERENCE_TENSOR_H
 #define EPIFOLD_BACKENDS_REFERENCE_TENSOR_H
@@ -75,12 +76,14 @@ public:
   std::byte *getMutableBytes();
 
   /// The elements as `T`, whose size must be the element's.
-  template <typename T> llvm::ArrayRef<T> getElements() const {
+  template <typename T>
+  llvm::ArrayRef<T> getElements() const {
     assert(sizeof(T) == elementSize() && "element of another size");
     return {reinterpret_cast<const T *>(getBytes()),
             static_cast<size_t>(numElements)};
   }
-  template <typename T> llvm::MutableArrayRef<T> getMutableElements() {
+  template <typename T>
+  llvm::MutableArrayRef<T> getMutableElements() {
     assert(sizeof(T) == elementSize() && "element of another size");
     return {reinterpret_cast<T *>(getMutableBytes()),
             static_cast<size_t>(numElements)};
