@@ -174,6 +174,10 @@ private:
 
 } // namespace
 
+std::vector<uint8_t> serializePlan(const ExecutableDesc &desc) {
+  return PlanWriter(desc).write();
+}
+
 std::vector<uint8_t> wrapPlan(std::span<const uint8_t> plan) {
   flatbuffers::FlatBufferBuilder builder(plan.size() + 128);
   builder.ForceVectorAlignment(plan.size(), 1, kPlanAlignment);
@@ -186,7 +190,7 @@ std::vector<uint8_t> wrapPlan(std::span<const uint8_t> plan) {
 }
 
 std::vector<uint8_t> serialize(const ExecutableDesc &desc) {
-  return wrapPlan(PlanWriter(desc).write());
+  return wrapPlan(serializePlan(desc));
 }
 
 } // namespace epifold::runtime

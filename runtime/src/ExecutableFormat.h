@@ -6,6 +6,8 @@
 #ifndef EPIFOLD_RUNTIME_SRC_EXECUTABLEFORMAT_H
 #define EPIFOLD_RUNTIME_SRC_EXECUTABLEFORMAT_H
 
+#include "epifold/runtime/ExecutableBuilder.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,6 +22,9 @@ inline constexpr uint32_t kNoExpr = UINT32_MAX;
 
 /// Alignment of the plan in the file, enough for every field in it.
 inline constexpr size_t kPlanAlignment = 16;
+
+/// The plan of `desc`: a FlatBuffer without hash or envelope.
+std::vector<uint8_t> serializePlan(const ExecutableDesc &desc);
 
 /// The file around a serialized plan: version, hash, identifier.
 std::vector<uint8_t> wrapPlan(std::span<const uint8_t> plan);
