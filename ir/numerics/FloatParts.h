@@ -52,8 +52,8 @@ constexpr double roundToInteger(const B &b, int offset) {
 /// c[0] + c[1] x + c[2] x^2 + …, by N-1 fused multiply-adds from the highest
 /// term down.
 template <ScalarBuilder B, size_t N>
-typename B::Value polynomial(B &b, typename B::Value x, const double (&c)[N]) {
-  typename B::Value sum = b.constant(c[N - 1]);
+ValueOf<B> polynomial(B &b, ValueOf<B> x, const double (&c)[N]) {
+  ValueOf<B> sum = b.constant(c[N - 1]);
   for (size_t i = N - 1; i-- > 0;)
     sum = b.fma(sum, x, b.constant(c[i]));
   return sum;
@@ -63,15 +63,15 @@ typename B::Value polynomial(B &b, typename B::Value x, const double (&c)[N]) {
 /// low bits (see roundToInteger).
 template <ScalarBuilder B>
 struct IntegerAndRest {
-  typename B::IntValue shifted;
-  typename B::Value rest;
+  IntValueOf<B> shifted;
+  ValueOf<B> rest;
 };
 
 /// Splits x * scale, |rest| <= 1/2. The rest is exact to half a unit in the
 /// last place of the compute type's 1/2, and of its own when n is 0.
 template <ScalarBuilder B>
-IntegerAndRest<B> splitProduct(B &b, typename B::Value x,
-                               typename B::Value scale, int offset) {
+IntegerAndRest<B> splitProduct(B &b, ValueOf<B> x, ValueOf<B> scale,
+                               int offset) {
   auto magic = b.constant(roundToInteger(b, offset));
   auto shifted = b.fma(x, scale, magic);
   // magic - shifted is exact, and is -n.
@@ -82,7 +82,7 @@ IntegerAndRest<B> splitProduct(B &b, typename B::Value x,
 /// Splits x = n ln2 + rest, |rest| <= ln2/2, with sign +1; with sign -1 splits
 /// -x and returns the rest negated.
 template <ScalarBuilder B>
-IntegerAndRest<B> splitByLn2(B &b, typename B::Value x, int sign, int offset) {
+IntegerAndRest<B> splitByLn2(B &b, ValueOf<B> x, int sign, int offset) {
   auto magic = b.constant(roundToInteger(b, offset));
   auto shifted = b.fma(x, b.constant(sign * log2E), magic);
   auto n = b.sub(shifted, magic);
@@ -94,15 +94,14 @@ IntegerAndRest<B> splitByLn2(B &b, typename B::Value x, int sign, int offset) {
 /// 2^n, where `shifted` holds n plus the exponent bias in its low bits; n must
 /// be a normal exponent.
 template <ScalarBuilder B>
-typename B::Value powerOfTwo(B &b, typename B::IntValue shifted) {
+ValueOf<B> powerOfTwo(B &b, IntValueOf<B> shifted) {
   return b.bitcastToFloat(b.intShl(shifted, mantissaBits(b)));
 }
 
 /// p * 2^n with one rounding, over- and underflowing as IEEE does; `shifted`
 /// holds n plus twice the exponent bias.
 template <ScalarBuilder B>
-typename B::Value scaleByPowerOfTwo(B &b, typename B::Value p,
-                                    typename B::IntValue shifted) {
+ValueOf<B> scaleByPowerOfTwo(B &b, ValueOf<B> p, IntValueOf<B> shifted) {
   // Two factors 2^(n/2): one alone could not be represented where the result is
   // subnormal or overflows.
   auto half = b.intShr(shifted, 1);
@@ -118,8 +117,7 @@ typename B::Value scaleByPowerOfTwo(B &b, typename B::Value p,
 /// stretched Chebyshev polynomial of degree 3). Each Newton step squares that
 /// error.
 template <ScalarBuilder B>
-typename B::Value reciprocalOfNegated(B &b, typename B::Value negatedD,
-                                      Accuracy accuracy) {
+ValueOf<B> reciprocalOfNegated(B &b, ValueOf<B> negatedD, Accuracy accuracy) {
   // The sign bit of -d is cancelled by the one in the constant.
   auto magic = b.intConstant(b.isDouble() ? int64_t(0xFFDE680000000000u)
                                           : int64_t(0xFEF34000u));
@@ -137,8 +135,7 @@ typename B::Value reciprocalOfNegated(B &b, typename B::Value negatedD,
 /// magnitude with the sign of `sign`; magnitude's own sign bit must be clear
 /// (or it be NaN).
 template <ScalarBuilder B>
-typename B::Value withSignOf(B &b, typename B::Value magnitude,
-                             typename B::Value sign) {
+ValueOf<B> withSignOf(B &b, ValueOf<B> magnitude, ValueOf<B> sign) {
   auto mask = b.intConstant(b.isDouble() ? INT64_MIN : int64_t(INT32_MIN));
   auto signBit = b.intAnd(b.bitcastToInt(sign), mask);
   return b.bitcastToFloat(b.intAdd(b.bitcastToInt(magnitude), signBit));
@@ -147,7 +144,7 @@ typename B::Value withSignOf(B &b, typename B::Value magnitude,
 /// max(x, -0): x where it is positive or +0, else -0 (so that the sign of zero
 /// survives a later sum).
 template <ScalarBuilder B>
-typename B::Value positivePart(B &b, typename B::Value x) {
+ValueOf<B> positivePart(B &b, ValueOf<B> x) {
   return b.maximum(x, b.constant(-0.0));
 }
 

@@ -61,7 +61,7 @@ struct HostScalar {
   static T minimum(T x, T c) { return c < x ? c : x; }
   static T maximum(T x, T c) { return x < c ? c : x; }
   static bool lt(T a, T b) { return a < b; }
-  static bool isNaN(T a) { return a != a; }
+  static bool isNaN(T a) { return __builtin_isnan(a); }
   static T select(bool cond, T a, T b) { return cond ? a : b; }
 
   static IntValue bitcastToInt(T a) { return __builtin_bit_cast(IntValue, a); }

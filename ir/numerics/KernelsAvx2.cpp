@@ -27,6 +27,6 @@ constexpr KernelTable makeTable() {
 } // namespace
 
 extern const KernelTable avx2Kernels;
-constinit const KernelTable avx2Kernels = makeTable();
+constexpr KernelTable avx2Kernels = makeTable();
 
 } // namespace epifold::numerics

@@ -27,6 +27,6 @@ constexpr KernelTable makeTable() {
 } // namespace
 
 extern const KernelTable avx512Kernels;
-constinit const KernelTable avx512Kernels = makeTable();
+constexpr KernelTable avx512Kernels = makeTable();
 
 } // namespace epifold::numerics

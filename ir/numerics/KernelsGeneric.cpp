@@ -27,6 +27,6 @@ constexpr KernelTable makeTable() {
 } // namespace
 
 extern const KernelTable genericKernels;
-constinit const KernelTable genericKernels = makeTable();
+constexpr KernelTable genericKernels = makeTable();
 
 } // namespace epifold::numerics

@@ -88,6 +88,8 @@ float multiplyAdd(const T *a, const T *b, float acc) {
   int unitExponent = exponent - detail::matrixUnitFractionBits;
   int64_t sum = 0;
   for (const Term &term : terms) {
+    if (term.significand == 0)
+      continue; // Its exponent may lie far above the unit.
     int shift = term.exponent - term.fractionBits - unitExponent;
     uint64_t magnitude = shift >= 0    ? term.significand << shift
                          : shift > -64 ? term.significand >> -shift

@@ -31,8 +31,8 @@ inline constexpr double rootTanhGateBF16[] = {
     0x1.ea4a6ap-1, 0x1.879fe2p-5,  -0x1.1cfd2ep-6, 0x1.268p-9,
     0x1.a3127p-10, 0x1.dd77c8p-12, 0x1.1e79c2p-14, 0x1.005cd6p-18};
 
-/// log2(erfc(z)) / z for z in [0, 4]; erf from it has a relative error
-/// of 3.0e-8.
+/// log2(erfc(z)) / z for z in [0, 4]; erf from it has a relative error of
+/// 3.0e-8.
 inline constexpr double logErfcF32[] = {
     -0x1.a0be84p+0, -0x1.d63ec8p-1,  -0x1.2fa95ap-3, 0x1.c41432p-6,
     0x1.79489ap-12, -0x1.56ee96p-9,  0x1.21a282p-10, -0x1.190be8p-12,
@@ -64,7 +64,7 @@ inline constexpr double negatedExp2Minus1F64[] = {
 
 /// Splits log2(erfc(z)) for z in [0, erfcClamp].
 template <ScalarBuilder B>
-IntegerAndRest<B> splitLog2Erfc(B &b, typename B::Value z, int offset) {
+IntegerAndRest<B> splitLog2Erfc(B &b, ValueOf<B> z, int offset) {
   auto slope = b.isDouble() ? polynomial(b, b.sub(z, b.constant(3)), logErfcF64)
                             : polynomial(b, z, logErfcF32);
   return splitProduct(b, z, slope, offset);
@@ -78,14 +78,14 @@ constexpr double erfcClamp(const B &b) {
 
 /// -(2^r - 1) for |r| <= 1/2, with relative accuracy.
 template <ScalarBuilder B>
-typename B::Value negatedExp2Minus1(B &b, typename B::Value r) {
+ValueOf<B> negatedExp2Minus1(B &b, ValueOf<B> r) {
   auto q = b.isDouble() ? polynomial(b, r, negatedExp2Minus1F64)
                         : polynomial(b, r, negatedExp2Minus1F32);
   return b.mul(r, q);
 }
 
 template <ScalarBuilder B>
-typename B::Value power16(B &b, typename B::Value x) {
+ValueOf<B> power16(B &b, ValueOf<B> x) {
   for (int i = 0; i < 4; ++i)
     x = b.mul(x, x);
   return x;
@@ -94,16 +94,16 @@ typename B::Value power16(B &b, typename B::Value x) {
 /// max(-|x|, -limit): both gelus are max(x, 0) + c gate(c) with this c, as
 /// gate(x) = 1 - gate(-x).
 template <ScalarBuilder B>
-typename B::Value negatedMagnitude(B &b, typename B::Value x, double limit) {
+ValueOf<B> negatedMagnitude(B &b, ValueOf<B> x, double limit) {
   return b.maximum(b.neg(b.abs(x)), b.constant(-limit));
 }
 
 } // namespace detail
 
-/// The error function; ±1 for large x in F32 and F64.
-/// Largest error: 1.5e-4 relative (BF16), 2.4e-7 (F32), 8.9e-16 (F64).
+/// The error function; ±1 for large x in F32 and F64. Largest error: 1.5e-4
+/// relative (BF16), 2.4e-7 (F32), 8.9e-16 (F64).
 template <ScalarBuilder B>
-typename B::Value erf(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> erf(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   if (effectiveAccuracy(b, accuracy) == Accuracy::BF16) {
     auto c = b.minimum(b.maximum(x, b.constant(-2.75)), b.constant(2.75));
@@ -120,11 +120,12 @@ typename B::Value erf(B &b, typename B::Value x, Accuracy accuracy) {
 }
 
 /// x Phi(x), Phi the normal distribution: the exact gelu, x/2 (1 + erf(x /
-/// √2)). Largest error, relative from `a` to 9 and absolute below:
+/// √2)).
+/// Largest error, relative from `a` to 9 and absolute below:
 ///   BF16: 1.2e-4, a = -5.5, 1.1e-7. F32: 4.8e-7 down to -1 and 3e-6 beyond,
 ///   a = -5.65, 5e-8. F64: 8.9e-16 and 2e-14, a = -8.48, 1e-16.
 template <ScalarBuilder B>
-typename B::Value geluErf(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> geluErf(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   if (effectiveAccuracy(b, accuracy) == Accuracy::BF16) {
     auto c = negatedMagnitude(b, x, 5.5);
@@ -146,7 +147,7 @@ typename B::Value geluErf(B &b, typename B::Value x, Accuracy accuracy) {
 ///   BF16: 1.1e-4, a = -5, 2.4e-7. F32: 4.8e-7 down to -1 and 1.2e-5 beyond,
 ///   a = -9.9, 1e-35. F64: 8.9e-16 and 2e-13, a = -21, 1e-299.
 template <ScalarBuilder B>
-typename B::Value geluTanh(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> geluTanh(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   accuracy = effectiveAccuracy(b, accuracy);
   if (accuracy == Accuracy::BF16) {

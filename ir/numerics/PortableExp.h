@@ -38,15 +38,14 @@ inline constexpr double expTailF64[] = {
 
 /// (e^r - 1 - r) / r^2 in the builder's width.
 template <ScalarBuilder B>
-typename B::Value expTail(B &b, typename B::Value r) {
+ValueOf<B> expTail(B &b, ValueOf<B> r) {
   return b.isDouble() ? polynomial(b, r, expTailF64)
                       : polynomial(b, r, expTailF32);
 }
 
 /// -e^-r for |r| <= ln2/2, from the same polynomial as e^r, signs alternating.
 template <ScalarBuilder B, size_t N>
-typename B::Value negatedExpOfNegated(B &b, typename B::Value r,
-                                      const double (&tail)[N]) {
+ValueOf<B> negatedExpOfNegated(B &b, ValueOf<B> r, const double (&tail)[N]) {
   auto sum = b.constant(N % 2 ? -tail[N - 1] : tail[N - 1]);
   for (size_t i = N - 1; i-- > 0;)
     sum = b.fma(sum, r, b.constant(i % 2 ? tail[i] : -tail[i]));
@@ -62,11 +61,10 @@ constexpr double sigmoidClamp(const B &b) {
 
 /// 1 / (1 + e^-x) for |x| <= sigmoidClamp.
 template <ScalarBuilder B>
-typename B::Value sigmoidOfClamped(B &b, typename B::Value x,
-                                   Accuracy accuracy) {
+ValueOf<B> sigmoidOfClamped(B &b, ValueOf<B> x, Accuracy accuracy) {
   accuracy = effectiveAccuracy(b, accuracy);
   IntegerAndRest<B> split{};
-  typename B::Value negatedPower{};
+  ValueOf<B> negatedPower{};
   if (accuracy == Accuracy::BF16) {
     split = splitProduct(b, x, b.constant(-log2E), exponentBias(b));
     negatedPower = polynomial(b, split.rest, negatedExp2BF16);
@@ -86,7 +84,7 @@ typename B::Value sigmoidOfClamped(B &b, typename B::Value x,
 /// e^x. Overflows to infinity, underflows gradually to 0; exp(-inf) = 0.
 /// Largest error: 7.7e-5 relative (BF16), 1.2e-7 (F32), 2.2e-16 (F64).
 template <ScalarBuilder B>
-typename B::Value exp(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> exp(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   // Far enough out for the scaling to reach 0 and infinity, near enough for its
   // factors to be normal.
@@ -104,10 +102,10 @@ typename B::Value exp(B &b, typename B::Value x, Accuracy accuracy) {
 }
 
 /// 1 / (1 + e^-x); exactly 1 for large x in F32 and F64. Below -86 (f64: -706)
-/// it stays at about 4.5e-38 (2.4e-307). Largest error: 1.1e-4 relative
-/// (BF16), 2.4e-7 (F32), 4.4e-16 (F64).
+/// it stays at about 4.5e-38 (2.4e-307). Largest error: 1.1e-4 relative (BF16),
+/// 2.4e-7 (F32), 4.4e-16 (F64).
 template <ScalarBuilder B>
-typename B::Value sigmoid(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> sigmoid(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   x = b.maximum(x, b.constant(-sigmoidClamp(b)));
   return sigmoidOfClamped(b, b.minimum(x, b.constant(sigmoidClamp(b))),
@@ -117,7 +115,7 @@ typename B::Value sigmoid(B &b, typename B::Value x, Accuracy accuracy) {
 /// x / (1 + e^-x). Below -86 (f64: -706), -inf included, a negative number of
 /// magnitude about 4e-36 (1.7e-304). Errors as for the sigmoid.
 template <ScalarBuilder B>
-typename B::Value silu(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> silu(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   // The clamped x is the factor too, as -inf times a tiny number would be -inf.
   x = b.maximum(x, b.constant(-sigmoidClamp(b)));
@@ -129,7 +127,7 @@ typename B::Value silu(B &b, typename B::Value x, Accuracy accuracy) {
 /// Hyperbolic tangent, relative accuracy down to ±0; ±1 for large x in F32 and
 /// F64. Largest error: 1.3e-4 relative (BF16), 2.4e-7 (F32), 4.4e-16 (F64).
 template <ScalarBuilder B>
-typename B::Value tanh(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> tanh(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   accuracy = effectiveAccuracy(b, accuracy);
   bool coarse = accuracy == Accuracy::BF16;
@@ -137,7 +135,7 @@ typename B::Value tanh(B &b, typename B::Value x, Accuracy accuracy) {
   // cancellation, as s = 1 where z is small.
   auto z = b.minimum(b.abs(x), b.constant(b.isDouble() ? 20 : coarse ? 5 : 10));
   IntegerAndRest<B> split{};
-  typename B::Value powerMinus1{};
+  ValueOf<B> powerMinus1{};
   if (coarse) {
     split = splitProduct(b, z, b.constant(2 * log2E), exponentBias(b));
     powerMinus1 = b.mul(split.rest, polynomial(b, split.rest, exp2Minus1BF16));

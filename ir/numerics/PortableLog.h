@@ -34,7 +34,7 @@ inline constexpr double logTailF64[] = {
 /// Natural logarithm: -inf at ±0, NaN below, +inf at +inf; subnormals count.
 /// Largest error: 9.4e-5 relative (BF16), 1.2e-7 (F32), 2.2e-16 (F64).
 template <ScalarBuilder B>
-typename B::Value log(B &b, typename B::Value x, Accuracy accuracy) {
+ValueOf<B> log(B &b, ValueOf<B> x, Accuracy accuracy) {
   using namespace detail;
   accuracy = effectiveAccuracy(b, accuracy);
   auto zero = b.constant(0);
@@ -58,7 +58,7 @@ typename B::Value log(B &b, typename B::Value x, Accuracy accuracy) {
   auto exponent = b.sub(
       kShifted, b.select(isSmall, b.constant(roundToInteger(b, extra)), magic));
 
-  typename B::Value tail{};
+  ValueOf<B> tail{};
   if (accuracy == Accuracy::BF16)
     tail = polynomial(b, f, logTailBF16);
   else

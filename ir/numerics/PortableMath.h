@@ -30,15 +30,15 @@ inline constexpr unsigned numUnaryFunctions = 10;
 /// 1 / sqrt(x), as an IEEE square root and an IEEE division in every accuracy:
 /// it normalises rows and groups, where one evaluation serves many elements.
 template <ScalarBuilder B>
-typename B::Value rsqrt(B &b, typename B::Value x, Accuracy) {
+ValueOf<B> rsqrt(B &b, ValueOf<B> x, Accuracy) {
   return b.div(b.constant(1), b.sqrt(x));
 }
 
 /// Applies a function chosen at run time: x of the compute type in, the value
 /// out.
 template <ScalarBuilder B>
-typename B::Value applyUnary(B &b, UnaryFunction function, typename B::Value x,
-                             Accuracy accuracy) {
+ValueOf<B> applyUnary(B &b, UnaryFunction function, ValueOf<B> x,
+                      Accuracy accuracy) {
   switch (function) {
   case UnaryFunction::Exp:
     return exp(b, x, accuracy);

@@ -18,7 +18,7 @@ struct VectorOf {
 
 /// count elements of T, a power of two.
 template <typename T, size_t count>
-using Vector = typename VectorOf<T, count>::Type;
+using Vector = VectorOf<T, count>::Type;
 
 template <typename V, typename T>
 V loadVector(const T *from) {

@@ -29,8 +29,8 @@ Bits<T> bitsOf(T x) {
 /// Numbers of every magnitude and kind, a count that is no multiple of any
 /// vector.
 template <typename T>
-std::vector<T> numbers() {
-  std::mt19937_64 random(7);
+std::vector<T> numbers(unsigned seed = 7) {
+  std::mt19937_64 random(seed);
   std::vector<T> xs = {T(0),     T(-0.0),   T(INFINITY), T(-INFINITY), T(NAN),
                        T(1e-40), T(-1e-40), T(1e30),     T(-1e30)};
   std::normal_distribution<T> normal(0, 4);

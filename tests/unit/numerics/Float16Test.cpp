@@ -42,7 +42,7 @@ using Float16Cases = testing::Types<BFloat16Case, Float16Case>;
 TYPED_TEST_SUITE(Float16Test, Float16Cases);
 
 TYPED_TEST(Float16Test, EveryValueSurvivesTheRoundTrip) {
-  using Type = typename TypeParam::Type;
+  using Type = TypeParam::Type;
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     auto value = Type::fromBits(static_cast<uint16_t>(bits));
     double truth = decode(value.bits, TypeParam::fractionBits);
@@ -59,7 +59,7 @@ TYPED_TEST(Float16Test, EveryValueSurvivesTheRoundTrip) {
 }
 
 TYPED_TEST(Float16Test, RoundsToNearestEvenBetweenNeighbours) {
-  using Type = typename TypeParam::Type;
+  using Type = TypeParam::Type;
   constexpr int fractionBits = TypeParam::fractionBits;
   constexpr unsigned infinity = 0x7FFF >> fractionBits << fractionBits;
   for (unsigned low = 0; low < infinity; ++low) {

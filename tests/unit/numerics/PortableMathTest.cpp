@@ -64,8 +64,8 @@ std::vector<double> samples(double low, double high) {
   for (int i = 0; i <= 40000; ++i)
     xs.push_back(low + (high - low) * i / 40000);
   // Every binade near zero as well, for relative accuracy there.
-  for (double magnitude = 0x1p-100; magnitude < 128; magnitude *= 1.09)
-    for (double x : {magnitude, -magnitude})
+  for (int i = 0; i < 1280; ++i)
+    for (double x : {std::exp2(-100 + i / 12.0), -std::exp2(-100 + i / 12.0)})
       if (low <= x && x <= high)
         xs.push_back(x);
   return xs;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 using namespace epifold::numerics;
@@ -22,9 +23,8 @@ namespace {
 /// leaf's values, or nothing outside it.
 template <typename Value, typename Element, typename Merge>
 std::optional<Value>
-reduceRecursively(const std::vector<std::pair<char, int>> &order,
-                  size_t remaining, size_t row, size_t column, Element element,
-                  Merge merge) {
+reduceRecursively(std::span<const std::pair<char, int>> order, size_t remaining,
+                  size_t row, size_t column, Element element, Merge merge) {
   if (remaining == 0)
     return element(row, column);
   auto [axis, bit] = order[remaining - 1];
@@ -50,9 +50,9 @@ Value reducePairs(std::vector<Value> values, Merge merge) {
   return values[0];
 }
 
-const std::vector<std::pair<char, int>> rowOrder = {
-    {'c', 0}, {'c', 3}, {'c', 4}, {'c', 5}, {'c', 1}, {'c', 2}};
-const std::vector<std::pair<char, int>> tileOrder = {
+constexpr std::pair<char, int> rowOrder[] = {{'c', 0}, {'c', 3}, {'c', 4},
+                                             {'c', 5}, {'c', 1}, {'c', 2}};
+constexpr std::pair<char, int> tileOrder[] = {
     {'c', 0}, {'c', 3}, {'c', 4}, {'c', 5}, {'r', 3}, {'c', 1},
     {'c', 2}, {'r', 0}, {'r', 1}, {'r', 2}, {'r', 4}, {'r', 5}};
 
