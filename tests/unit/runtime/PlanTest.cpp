@@ -1,0 +1,153 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Dimensions from shapes, sizes of a step, and the checks before a launch.
+
+#include "FakeDevice.h"
+#include "LaunchPlan.h"
+#include "ShapeBinding.h"
+
+#include <functional>
+
+using namespace epifold;
+using namespace epifold::runtime;
+using epifold::test::makeDoubleAdd;
+
+namespace {
+
+TEST(ShapeBinding, TakesDimensionsFromInputs) {
+  ExecutableDesc desc = makeDoubleAdd(8);
+  ShapeBinding shapes(desc);
+  ASSERT_TRUE(shapes.observe(desc.tensors[0], DataType::F32, {5, 4}));
+  ASSERT_TRUE(shapes.observe(desc.tensors[1], DataType::F32, {2, 4}));
+  auto symbols = shapes.finish();
+  ASSERT_TRUE(symbols) << symbols.error().message();
+  EXPECT_EQ(*symbols, std::vector<int64_t>{5});
+  EXPECT_EQ(*evaluateShape(desc, desc.tensors[2], *symbols), (Shape{5, 4}));
+}
+
+TEST(ShapeBinding, NamesWhatDoesNotFit) {
+  ExecutableDesc desc = makeDoubleAdd(8);
+  auto message = [&](DataType type, Shape shape) {
+    ShapeBinding shapes(desc);
+    auto seen = shapes.observe(desc.tensors[0], type, shape);
+    if (!seen)
+      return seen.error().message();
+    auto done = shapes.finish();
+    return done ? std::string("accepted") : done.error().message();
+  };
+  EXPECT_EQ(message(DataType::F32, {3, 4}), "accepted");
+  EXPECT_NE(message(DataType::F64, {3, 4})
+                .find("'in.x' is f64[3, 4], the graph wants f32[n, 4]"),
+            std::string::npos);
+  EXPECT_NE(message(DataType::F32, {3}).find("wants 2 dimensions"),
+            std::string::npos);
+  EXPECT_NE(message(DataType::F32, {3, 5})
+                .find("size 1 of tensor 'in.x' is 5, the graph wants 4"),
+            std::string::npos);
+}
+
+TEST(ShapeBinding, NamesBothTensorsThatDisagree) {
+  ExecutableDesc desc = makeDoubleAdd(8);
+  desc.tensors[1].shape = desc.tensors[0].shape;
+  ShapeBinding shapes(desc);
+  ASSERT_TRUE(shapes.observe(desc.tensors[0], DataType::F32, {3, 4}));
+  auto second = shapes.observe(desc.tensors[1], DataType::F32, {2, 4});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message(),
+            "tensors 'in.x' and 'w.m' disagree about dimension 'n': size 0 of "
+            "'in.x' is 3, size 0 of 'w.m' is 2");
+}
+
+TEST(ShapeBinding, UnboundDimensionsAreAnError) {
+  ExecutableDesc desc = makeDoubleAdd(8);
+  EXPECT_FALSE(ShapeBinding(desc).finish());
+}
+
+TEST(LaunchPlan, SizesAndPlacesBuffers) {
+  auto plan = bindLaunchPlan(makeDoubleAdd(100), {100});
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(plan->bufferBytes[1], 1600);
+  EXPECT_EQ(plan->arenaBytes, 1792); // 1600, to a multiple of 256
+  EXPECT_EQ(plan->totalBytes, 3 * 1792);
+  EXPECT_EQ(plan->placement[1], 0);
+  EXPECT_EQ(plan->placement[0], 1792);
+  EXPECT_EQ(plan->placement[2], 2 * 1792);
+  EXPECT_EQ(plan->placement[3], -1);
+  ASSERT_EQ(plan->launches.size(), 4u);
+  EXPECT_EQ(plan->launches[0].grid, (std::array<unsigned, 3>{4, 1, 1}));
+  EXPECT_EQ(plan->launches[0].args[2].value, 400);
+  EXPECT_EQ(plan->launches[0].flops, 400);
+}
+
+TEST(LaunchPlan, EmptyWorkIsSkipped) {
+  auto plan = bindLaunchPlan(makeDoubleAdd(8), {0});
+  ASSERT_TRUE(plan) << plan.error().message();
+  for (const BoundLaunch &launch : plan->launches)
+    EXPECT_TRUE(launch.skipped);
+}
+
+struct Misfit {
+  const char *reason;
+  std::function<void(ExecutableDesc &)> make;
+};
+class BadPlan : public testing::TestWithParam<Misfit> {};
+
+TEST_P(BadPlan, IsRefusedWithItsReason) {
+  ExecutableDesc desc = makeDoubleAdd(8);
+  GetParam().make(desc);
+  ASSERT_TRUE(validate(desc)) << validate(desc).error().message();
+  auto plan = bindLaunchPlan(desc, {4});
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().message().find(GetParam().reason), std::string::npos)
+      << plan.error().message();
+}
+
+KernelLaunch &kernel(ExecutableDesc &desc) {
+  return std::get<KernelLaunch>(desc.launches[0].body);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Reasons, BadPlan,
+    testing::Values(
+        Misfit{"buffer 1 has the negative size -1",
+               [](auto &d) { d.buffers[1].size = d.addConstant(-1); }},
+        Misfit{"'out.y' is f32[4, 4] and needs 64 bytes, its buffer 2 has 63",
+               [](auto &d) { d.buffers[2].size = d.addConstant(63); }},
+        Misfit{"exceed 2^63 - 1 bytes",
+               [](auto &d) {
+                 d.buffers[0].size = d.addConstant(INT64_MAX - 300);
+                 d.buffers[2].size = d.addConstant(INT64_MAX - 300);
+               }},
+        Misfit{"grid size 65536 of dimension y",
+               [](auto &d) { kernel(d).grid[1] = d.addConstant(65536); }},
+        Misfit{"grid size 65536 of dimension z",
+               [](auto &d) { kernel(d).grid[2] = d.addConstant(65536); }},
+        Misfit{"grid size 2147483648 of dimension x",
+               [](auto &d) { kernel(d).grid[0] = d.addConstant(1LL << 31); }},
+        Misfit{"grid size -1 of dimension x",
+               [](auto &d) { kernel(d).grid[0] = d.addConstant(-1); }},
+        Misfit{"launch 0 ('double at m.mlir:1'): 0 bytes at offset 65",
+               [](auto &d) {
+                 kernel(d).args[0] = PointerArg{0, d.addConstant(65)};
+               }},
+        Misfit{"0 bytes at offset -1 leave buffer 0",
+               [](auto &d) {
+                 kernel(d).args[0] = PointerArg{0, d.addConstant(-1)};
+               }},
+        Misfit{"65 bytes at offset 0 leave buffer 2",
+               [](auto &d) {
+                 std::get<MemsetLaunch>(d.launches[1].body).size =
+                     d.addConstant(65);
+               }},
+        Misfit{"64-bit range or divides by zero",
+               [](auto &d) {
+                 d.launches[0].flops = d.addBinary(
+                     ExprOp::FloorDiv, d.addSymbol(0), d.addConstant(0));
+               }},
+        Misfit{"64-bit range or divides by zero", [](auto &d) {
+                 d.launches[0].flops = d.addBinary(
+                     ExprOp::Mul, d.addSymbol(0), d.addConstant(INT64_MAX / 2));
+               }}));
+
+} // namespace
