@@ -15,14 +15,24 @@ namespace epifold::numerics::detail {
 template <typename T, typename Isa>
 void leafMomentsLoop(const T *leaf, size_t rows, size_t columns,
                      size_t rowStride, Moments<T> *out) {
-  Moments<T> work[leafSize * leafSize];
+  // Plain arrays, as a leaf of one row should not pay for clearing 64.
+  constexpr size_t size = leafSize * leafSize;
+  T counts[size], means[size], m2s[size];
   for (size_t row = 0; row < rows; ++row)
-    for (size_t column = 0; column < columns; ++column)
-      work[row * leafSize + column] = {1, leaf[row * rowStride + column], 0};
+    for (size_t column = 0; column < columns; ++column) {
+      size_t i = row * leafSize + column;
+      counts[i] = 1;
+      means[i] = leaf[row * rowStride + column];
+      m2s[i] = 0;
+    }
+  auto at = [&](size_t i) { return Moments<T>{counts[i], means[i], m2s[i]}; };
   mergeLeaf(tileLeafOrder, rows, columns, [&](size_t low, size_t high) {
-    work[low] = mergeMoments<T, Isa>(work[low], work[high]);
+    Moments<T> merged = mergeMoments<T, Isa>(at(low), at(high));
+    counts[low] = merged.count;
+    means[low] = merged.mean;
+    m2s[low] = merged.m2;
   });
-  *out = work[0];
+  *out = at(0);
 }
 
 template <typename Isa>
