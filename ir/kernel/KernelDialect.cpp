@@ -25,6 +25,9 @@ void KernelDialect::initialize() {
       >();
 }
 
+/// The terminator that a region without values gets by itself.
+void YieldOp::build(OpBuilder &, OperationState &) {}
+
 FloatType epifold::kernel::getComputeType(Type elementType) {
   if (elementType.isF64())
     return Float64Type::get(elementType.getContext());
