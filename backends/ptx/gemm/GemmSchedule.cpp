@@ -1,0 +1,65 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Reads a kernel.gemm and chooses tiles for it.
+
+#include "backends/ptx/gemm/GemmSchedule.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace epifold;
+using namespace epifold::ptx;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+GemmProblem::GemmProblem(kernel::GemmOp op)
+    : op(op), products(op.getB().size()), columns(op.getColumns()), depth(op.getDepth()), taps(op.getTaps()),
+      groups(op.getGroups()), isConvolution(op.isConvolution()), isRagged(op.isRagged()),
+      hasGroup(op.getGroup().has_value()), hasGather(static_cast<bool>(op.getGather())),
+      hasGroupedA(!op.isConvolution() && typeOf(op.getA()).getRank() == 3),
+      element(typeOf(op.getA()).getElementType()), accumulator(op.getAccumulatorType()) {
+  gather = firstB + products;
+  offsets = gather + (hasGather ? 1 : 0);
+  firstExtra = offsets + (isRagged ? 1 : 0);
+  firstOut = firstExtra + op.getExtras().size();
+}
+
+/// Rows of a group when they are known at compile time, else a number that fills any tile.
+static int64_t knownRows(const GemmProblem &problem) {
+  ArrayRef<int64_t> shape = typeOf(problem.op.getA()).getShape().drop_back();
+  if (problem.hasGather)
+    shape = typeOf(problem.op.getGather()).getShape();
+  else if (problem.hasGroupedA)
+    shape = shape.drop_front();
+  int64_t rows = 1;
+  for (int64_t size : shape)
+    rows = ShapedType::isDynamic(size) ? INT32_MAX : llvm::MulOverflow(rows, size, rows) ? INT32_MAX : rows;
+  return rows;
+}
+
+/// A product's share of a tile's columns: the accumulators of all products of a column sit in one thread.
+static int64_t shareOfColumns(int64_t columns, int64_t products, int64_t least) {
+  return std::max<int64_t>(least, columns / int64_t(llvm::PowerOf2Ceil(products)));
+}
+
+static GemmSchedule chooseMatrixUnit(const GemmProblem &problem) {
+  int64_t rows = knownRows(problem);
+  if (rows <= 16)
+    return {16, shareOfColumns(128, problem.products, 64), 32, 4, 1, 8, 1, 1};
+  if (rows <= 64)
+    return {64, shareOfColumns(128, problem.products, 32), 32, 4, 2, 4, 1, 2};
+  return {128, shareOfColumns(128, problem.products, 32), 32, 4, 2, 4, 8, problem.products > 4 ? 1 : 2};
+}
+
+static GemmSchedule chooseFma(const GemmProblem &problem) {
+  if (problem.element.isF64())
+    return {64, shareOfColumns(64, problem.products, 16), 16, 2, 16, 16, 8, 1};
+  if (knownRows(problem) <= 64)
+    return {64, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 1};
+  return {128, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 1};
+}
+
+GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem) {
+  return problem.usesMatrixUnit() ? chooseMatrixUnit(problem) : chooseFma(problem);
+}

@@ -1,0 +1,51 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// What an emitter needs to know of a kernel.gemm, and the schedule by which it is emitted.
+
+#ifndef EPIFOLD_BACKENDS_PTX_GEMM_GEMMSCHEDULE_H
+#define EPIFOLD_BACKENDS_PTX_GEMM_GEMMSCHEDULE_H
+
+#include "backends/ptx/KernelBuilder.h"
+
+namespace epifold::ptx {
+
+/// The static facts of a kernel.gemm and the kernel operands of its parts.
+struct GemmProblem {
+  explicit GemmProblem(kernel::GemmOp op);
+
+  /// A handle, whose accessors are not const.
+  mutable kernel::GemmOp op;
+  unsigned a = 0, firstB = 1, gather = 0, offsets = 0, firstExtra = 0, firstOut = 0;
+  /// Number of B's; columns of each; reduction length of a tap; taps; groups that the launch covers.
+  int64_t products, columns, depth, taps, groups;
+  bool isConvolution, isRagged, hasGroup, hasGather;
+  /// A has a leading group dimension.
+  bool hasGroupedA;
+  mlir::Type element, accumulator;
+
+  int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  bool usesMatrixUnit() const { return element.isBF16() || element.isF16(); }
+  /// Whether rows of A and B can be read in pieces of `elements`.
+  bool readsPieces(int64_t elements) const { return depth % elements == 0; }
+};
+
+/// How a product is cut into tiles. It never changes bits: every accumulator walks k upward alone.
+struct GemmSchedule {
+  /// Rows, columns of each product, and reduction steps of a block's tile.
+  int64_t tileRows, tileColumns, tileDepth;
+  /// Tiles of operands in flight in shared memory.
+  int64_t stages;
+  /// A block's warps (matrix unit) or threads (FMA) along rows and columns.
+  int64_t rowUnits, columnUnits;
+  /// Row tiles that neighbouring blocks share a column with, for the L2's sake.
+  int64_t rasterRows;
+  /// Blocks that must fit a multiprocessor.
+  int64_t minBlocks;
+};
+
+GemmSchedule chooseSchedule(const GemmProblem &problem);
+
+} // namespace epifold::ptx
+
+#endif // EPIFOLD_BACKENDS_PTX_GEMM_GEMMSCHEDULE_H

@@ -1,0 +1,98 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Prints the PTX, parameters and launch shape of every kernel op in a file; the tests' window on the PTX backend.
+
+#include "backends/ptx/PtxBackend.h"
+#include "backends/ptx/PtxasCheck.h"
+
+#include "ir/kernel/KernelDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace epifold;
+
+static llvm::cl::opt<std::string> inputPath(llvm::cl::Positional, llvm::cl::desc("<file>"), llvm::cl::init("-"));
+static llvm::cl::list<std::string> targets("target", llvm::cl::CommaSeparated,
+                                           llvm::cl::desc("PTX targets (sm_80 and sm_90a when none is named)"));
+static llvm::cl::opt<bool> requirePtxas("require-ptxas",
+                                        llvm::cl::desc("Fail when ptxas is not found; it is used when it is"));
+static llvm::cl::opt<bool> quiet("quiet", llvm::cl::desc("Print no PTX, only what ptxas says and the time"));
+static llvm::cl::opt<std::string> dumpDirectory("dump-dir", llvm::cl::desc("Write MLIR, LLVM IR and PTX there"));
+
+static void printDescription(const ptx::EmittedKernel &kernel) {
+  llvm::outs() << "// kernel " << kernel.entry << "\n// parameters:";
+  for (const ptx::KernelParameter &parameter : kernel.parameters) {
+    switch (parameter.kind) {
+    case ptx::KernelParameter::Kind::Operand:
+      llvm::outs() << " operand" << parameter.operand;
+      break;
+    case ptx::KernelParameter::Kind::Dim:
+      llvm::outs() << " dim" << parameter.operand << "." << parameter.dim;
+      break;
+    case ptx::KernelParameter::Kind::Group:
+      llvm::outs() << " group";
+      break;
+    case ptx::KernelParameter::Kind::Status:
+      llvm::outs() << " status";
+      break;
+    }
+  }
+  llvm::outs() << "\n// grid " << kernel.grid << " over";
+  for (auto [operand, dim] : kernel.gridDims)
+    llvm::outs() << " " << operand << "." << dim;
+  llvm::outs() << "\n// block " << kernel.block[0] << " " << kernel.block[1] << " " << kernel.block[2]
+               << ", dynamic shared " << kernel.dynamicSharedBytes << "\n";
+}
+
+static LogicalResult emit(Operation *op, const ptx::EmitOptions &options) {
+  auto start = std::chrono::steady_clock::now();
+  FailureOr<ptx::EmittedKernel> kernel = ptx::emitKernel(op, options);
+  if (failed(kernel))
+    return failure();
+  std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  printDescription(*kernel);
+  for (const ptx::KernelImage &image : kernel->images)
+    if (!quiet)
+      llvm::outs() << "// target " << image.target << "\n" << image.ptx << "\n";
+  for (const std::string &remark : kernel->remarks)
+    op->emitError("ptxas: ") << remark;
+  if (quiet)
+    llvm::outs() << llvm::formatv("// {0:f1} ms\n", elapsed.count());
+  return success(kernel->remarks.empty());
+}
+
+int main(int argc, char **argv) {
+  llvm::cl::ParseCommandLineOptions(argc, argv, "Emits the kernel ops of a file as PTX.\n");
+  DialectRegistry registry;
+  registry.insert<func::FuncDialect>();
+  ptx::registerPtxDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler diagnostics(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputPath, sources, &context);
+  if (!module)
+    return 1;
+
+  ptx::EmitOptions options;
+  options.targets.assign(targets.begin(), targets.end());
+  if (options.targets.empty())
+    options.targets = {"sm_80", "sm_90a"};
+  options.checkWithPtxas = requirePtxas || ptx::findPtxas().has_value();
+  options.dumpDirectory = dumpDirectory;
+  bool isFine = true;
+  module->walk([&](DestinationStyleOpInterface op) {
+    if (isa<kernel::KernelDialect>(op->getDialect()))
+      isFine &= succeeded(emit(op, options));
+  });
+  return isFine ? 0 : 1;
+}
