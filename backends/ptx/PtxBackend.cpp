@@ -8,6 +8,8 @@
 #include "backends/ptx/KernelEmitters.h"
 #include "backends/ptx/LlvmPipeline.h"
 #include "backends/ptx/PtxasCheck.h"
+#include "backends/ptx/routing/RoutingEmitters.h"
+#include "backends/ptx/rows/RowEmitters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -57,6 +59,19 @@ FailureOr<KernelSource> epifold::ptx::emitSource(Operation *op) {
   return llvm::TypeSwitch<Operation *, FailureOr<KernelSource>>(op)
       .Case([](kernel::MapOp op) { return emitMap(op); })
       .Case([](kernel::GemmOp op) { return emitGemm(op); })
+      .Case([](kernel::SoftmaxOp op) { return emitSoftmax(op); })
+      .Case([](kernel::RowReduceOp op) { return emitRowReduce(op); })
+      .Case([](kernel::RowStatsOp op) { return emitRowStats(op); })
+      .Case([](kernel::RowNllOp op) { return emitRowNll(op); })
+      .Case([](kernel::LeafStatsOp op) { return emitLeafStats(op); })
+      .Case([](kernel::MergeStatsOp op) { return emitMergeStats(op); })
+      .Case([](kernel::OrderedSumOp op) { return emitOrderedSum(op); })
+      .Case([](kernel::GatherRowsOp op) { return emitGatherRows(op); })
+      .Case([](kernel::CombineOp op) { return emitCombine(op); })
+      .Case([](kernel::TopKOp op) { return emitTopK(op); })
+      .Case([](kernel::RouteHistogramOp op) { return emitRouteHistogram(op); })
+      .Case([](kernel::RouteScanOp op) { return emitRouteScan(op); })
+      .Case([](kernel::RouteScatterOp op) { return emitRouteScatter(op); })
       .Default([](Operation *op) { return op->emitOpError("has no PTX emitter"); });
 }
 
