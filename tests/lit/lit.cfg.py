@@ -1,7 +1,7 @@
 # Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# How lit finds and runs the tests of this folder and of tests/ptx.
+# How lit finds and runs the tests of this folder.
 #
 # Substitutions: %source (the repository), %vectors (the float64 workload files), %ptxas.
 # Features: ptxas, gpu, vectors: a test that needs one says `REQUIRES: ptxas`.
@@ -13,10 +13,8 @@ import lit.formats
 config.name = "Epifold"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.test_source_root = os.path.join(config.epifold_source_dir, "tests")
-config.test_exec_root = os.path.join(config.epifold_binary_dir, "tests")
-# Data of other suites, and the programs that the GPU bundle runs.
-config.excludes = ["unit", "data", "walls", "install", "bundle", "fuzz"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.epifold_binary_dir, "tests", "lit")
 
 # The tools under test come first, so that no installed Epifold is tested by mistake.
 tool_dirs = [
