@@ -2,13 +2,12 @@
 # Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What `./dev demo` shows once everything is built: demo.sh TOOLS TEST_TOOLS [PTXAS].
+# What `./dev demo` shows once everything is built: demo.sh TOOLS [PTXAS].
 
 set -euo pipefail
 
 tools=$1
-test_tools=$2
-ptxas=${3-}
+ptxas=${2-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -36,11 +35,11 @@ step "What is equal to what, to the bit"
 for dtype in f64 f32 bf16; do
   "$tools/epifold-gen" moe_swiglu --tokens=33 --width=64 --hidden=48 --experts=8 --topk=2 --dtype=$dtype -o "$work/moe.mlir"
   "$tools/epifold-gen" moe_swiglu --tokens=1 --width=64 --hidden=48 --experts=8 --topk=2 --dtype=$dtype -o "$work/row.mlir"
-  "$test_tools/epifold-exact" "$work/moe.mlir" --label "moe_swiglu $dtype" --rows "$work/row.mlir"
+  "$tools/epifold-exact" "$work/moe.mlir" --label "moe_swiglu $dtype" --rows "$work/row.mlir"
   "$tools/epifold-gen" expert_conv_fold --experts=30 --tokens=16 --width=8 --dtype=$dtype -o "$work/fold.mlir"
-  "$test_tools/epifold-exact" "$work/fold.mlir" --label "expert_conv_fold $dtype"
+  "$tools/epifold-exact" "$work/fold.mlir" --label "expert_conv_fold $dtype"
   "$tools/epifold-gen" clm_conv_moe --batch=2 --tokens=24 --width=16 --experts=2 --vocab=32 --dtype=$dtype -o "$work/clm.mlir"
-  "$test_tools/epifold-exact" "$work/clm.mlir" --label "clm_conv_moe $dtype" --int-bound 32
+  "$tools/epifold-exact" "$work/clm.mlir" --label "clm_conv_moe $dtype" --int-bound 32
 done
 
 printf '\nThe tools are in %s; README.md shows how to use them.\n' "$tools"
