@@ -26,10 +26,10 @@ for fusion in none all; do
   show "$tools/epifold-compile" "$work/moe.mlir" --fusion=$fusion --emit=ptx -o "$work/$fusion.ptx"
   printf '   kernels in the PTX: %s\n' "$(grep -c '\.entry' "$work/$fusion.ptx")"
 done
-show "$tools/epifold-compile" "$work/moe.mlir" -o "$work/moe.efx"
-if [[ -z $ptxas ]]; then
-  printf '   (no ptxas here: the PTX was not assembled)\n'
-fi
+check=()
+[[ -z $ptxas ]] || check=(--check "--ptxas=$ptxas")
+show "$tools/epifold-compile" "$work/moe.mlir" --verbose "${check[@]}" -o "$work/moe.efx"
+[[ -n $ptxas ]] || printf '   (no ptxas here: the PTX was not assembled)\n'
 
 step "What is equal to what, to the bit"
 for dtype in f64 f32 bf16; do
