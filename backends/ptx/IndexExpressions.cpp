@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace epifold::ptx;
 
-Value epifold::ptx::evaluate(KernelBuilder &b, AffineExpr expr, ValueRange dims, Value symbol) {
+Value epifold::ptx::evaluate(KernelBuilder &b, AffineExpr expr, ValueRange dims,
+                             Value symbol) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return b.i64(constant.getValue());
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -35,17 +36,21 @@ Value epifold::ptx::evaluate(KernelBuilder &b, AffineExpr expr, ValueRange dims,
   }
 }
 
-Value epifold::ptx::elementOffset(KernelBuilder &b, unsigned operand, AffineMap map, ValueRange dims, Value symbol) {
+Value epifold::ptx::elementOffset(KernelBuilder &b, unsigned operand,
+                                  AffineMap map, ValueRange dims,
+                                  Value symbol) {
   Value offset = b.i64(0);
   for (auto [dim, expr] : llvm::enumerate(map.getResults()))
-    offset = b.add(b.mul(offset, b.size(operand, dim)), evaluate(b, expr, dims, symbol));
+    offset = b.add(b.mul(offset, b.size(operand, dim)),
+                   evaluate(b, expr, dims, symbol));
   return offset;
 }
 
 /// Whether `expr` is the dimension, or the dimension plus a constant.
 static bool isShiftedDim(AffineExpr expr, unsigned dim, int64_t &shift) {
   shift = 0;
-  if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr); sum && sum.getKind() == AffineExprKind::Add)
+  if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+      sum && sum.getKind() == AffineExprKind::Add)
     if (auto constant = dyn_cast<AffineConstantExpr>(sum.getRHS())) {
       shift = constant.getValue();
       expr = sum.getLHS();
@@ -63,12 +68,14 @@ Movement epifold::ptx::movementAlong(AffineMap map, unsigned dim) {
     if (!isShiftedDim(expr, dim, shift))
       return Movement::Other;
     bool isLast = position + 1 == map.getNumResults();
-    movement = movement == Movement::None && isLast ? Movement::Contiguous : Movement::Linear;
+    movement = movement == Movement::None && isLast ? Movement::Contiguous
+                                                    : Movement::Linear;
   }
   return movement;
 }
 
-Value epifold::ptx::strideAlong(KernelBuilder &b, unsigned operand, AffineMap map, unsigned dim) {
+Value epifold::ptx::strideAlong(KernelBuilder &b, unsigned operand,
+                                AffineMap map, unsigned dim) {
   Value stride = b.i64(0);
   for (auto [position, expr] : llvm::enumerate(map.getResults()))
     if (expr.isFunctionOfDim(dim))
@@ -76,9 +83,11 @@ Value epifold::ptx::strideAlong(KernelBuilder &b, unsigned operand, AffineMap ma
   return stride;
 }
 
-int64_t epifold::ptx::vectorAlignment(RankedTensorType type, AffineMap map, unsigned dim, int64_t limit) {
+int64_t epifold::ptx::vectorAlignment(RankedTensorType type, AffineMap map,
+                                      unsigned dim, int64_t limit) {
   int64_t shift = 0;
-  if (map.getNumResults() == 0 || !isShiftedDim(map.getResults().back(), dim, shift))
+  if (map.getNumResults() == 0 ||
+      !isShiftedDim(map.getResults().back(), dim, shift))
     return 1;
   int64_t width = type.getShape().back();
   // A single row of unknown length starts at the operand's pointer.

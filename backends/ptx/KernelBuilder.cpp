@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// A kernel's frame: function, parameters, launch shape, integers and control flow.
+// A kernel's frame: function, parameters, launch shape, integers and control
+// flow.
 
 #include "backends/ptx/KernelBuilder.h"
 
@@ -16,8 +17,10 @@ using namespace epifold::ptx;
 /// NVPTX's address space of device memory.
 static constexpr unsigned kGlobalSpace = 1;
 
-KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry, std::array<int64_t, 3> block, bool usesStatus)
-    : ImplicitLocOpBuilder(op->getLoc(), op->getContext()), op(op), module(ModuleOp::create(op->getLoc())) {
+KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry,
+                             std::array<int64_t, 3> block, bool usesStatus)
+    : ImplicitLocOpBuilder(op->getLoc(), op->getContext()), op(op),
+      module(ModuleOp::create(op->getLoc())) {
   description.entry = entry.str();
   description.block = block;
   setGrid(gridConstant(1));
@@ -33,7 +36,8 @@ KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry, std::array<in
   for (unsigned operand : llvm::seq(op->getNumOperands()))
     for (auto [dim, size] : llvm::enumerate(tensorType(operand).getShape()))
       if (ShapedType::isDynamic(size))
-        addParameter(getI64Type(), {KernelParameter::Kind::Dim, operand, unsigned(dim)});
+        addParameter(getI64Type(),
+                     {KernelParameter::Kind::Dim, operand, unsigned(dim)});
   bool hasGroup = op->hasAttr("group");
   if (hasGroup)
     addParameter(getI64Type(), {KernelParameter::Kind::Group, 0, 0});
@@ -41,13 +45,17 @@ KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry, std::array<in
     addParameter(pointerType, {KernelParameter::Kind::Status, 0, 0});
 
   setInsertionPointToStart(module->getBody());
-  function = LLVM::LLVMFuncOp::create(*this, entry, LLVM::LLVMFunctionType::get(getType<LLVM::LLVMVoidType>(), types));
+  function = LLVM::LLVMFuncOp::create(
+      *this, entry,
+      LLVM::LLVMFunctionType::get(getType<LLVM::LLVMVoidType>(), types));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                    getDenseI32ArrayAttr({int32_t(block[0]), int32_t(block[1]), int32_t(block[2])}));
+                    getDenseI32ArrayAttr({int32_t(block[0]), int32_t(block[1]),
+                                          int32_t(block[2])}));
   setInsertionPointToStart(function.addEntryBlock(*this));
 
-  for (auto [parameter, value] : llvm::zip(description.parameters, function.getArguments())) {
+  for (auto [parameter, value] :
+       llvm::zip(description.parameters, function.getArguments())) {
     switch (parameter.kind) {
     case KernelParameter::Kind::Operand:
       pointers.push_back(value);
@@ -71,10 +79,12 @@ KernelSource KernelBuilder::finish() {
 }
 
 void KernelBuilder::setMinBlocksPerProcessor(int64_t count) {
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(int32_t(count)));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    getI32IntegerAttr(int32_t(count)));
 }
 
-//===--- Launch shape ----------------------------------------------------------------------------------------------===//
+//===--- Launch shape
+//----------------------------------------------------------------------------------------------===//
 
 AffineExpr KernelBuilder::gridSize(unsigned operand, unsigned dim) {
   int64_t size = tensorType(operand).getDimSize(dim);
@@ -91,7 +101,8 @@ AffineExpr KernelBuilder::gridSize(unsigned operand, unsigned dim) {
 void KernelBuilder::setGrid(AffineExpr x, AffineExpr y, AffineExpr z) {
   AffineExpr one = getAffineConstantExpr(1);
   description.grid =
-      AffineMap::get(0, description.gridDims.size(), {x, y ? y : one, z ? z : one}, getContext());
+      AffineMap::get(0, description.gridDims.size(),
+                     {x, y ? y : one, z ? z : one}, getContext());
 }
 
 template <typename X, typename Y, typename Z>
@@ -104,16 +115,20 @@ static Value readRegister(KernelBuilder &b, unsigned dim) {
 }
 
 Value KernelBuilder::threadId(unsigned dim) {
-  return readRegister<NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>(*this, dim);
+  return readRegister<NVVM::ThreadIdXOp, NVVM::ThreadIdYOp, NVVM::ThreadIdZOp>(
+      *this, dim);
 }
 Value KernelBuilder::blockId(unsigned dim) {
-  return readRegister<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(*this, dim);
+  return readRegister<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(
+      *this, dim);
 }
 Value KernelBuilder::gridDim(unsigned dim) {
-  return readRegister<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(*this, dim);
+  return readRegister<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(
+      *this, dim);
 }
 
-//===--- Parameters ------------------------------------------------------------------------------------------------===//
+//===--- Parameters
+//------------------------------------------------------------------------------------------------===//
 
 RankedTensorType KernelBuilder::tensorType(unsigned operand) const {
   return cast<RankedTensorType>(op->getOperand(operand).getType());
@@ -123,66 +138,108 @@ Value KernelBuilder::size(unsigned operand, unsigned dim) {
   int64_t size = tensorType(operand).getDimSize(dim);
   if (!ShapedType::isDynamic(size))
     return i64(size);
-  return llvm::find_if(dims, [&](auto &entry) { return entry.first == std::pair(operand, dim); })->second;
+  return llvm::find_if(dims,
+                       [&](auto &entry) {
+                         return entry.first == std::pair(operand, dim);
+                       })
+      ->second;
 }
 
 Value KernelBuilder::stride(unsigned operand, unsigned dim) {
   return sizeProduct(operand, dim + 1, tensorType(operand).getRank());
 }
 
-Value KernelBuilder::sizeProduct(unsigned operand, unsigned first, unsigned last) {
+Value KernelBuilder::sizeProduct(unsigned operand, unsigned first,
+                                 unsigned last) {
   Value product = i64(1);
   for (unsigned dim : llvm::seq(first, last))
     product = mul(product, size(operand, dim));
   return product;
 }
 
-//===--- Integers --------------------------------------------------------------------------------------------------===//
+//===--- Integers
+//--------------------------------------------------------------------------------------------------===//
 
-Value KernelBuilder::i1(bool value) { return arith::ConstantOp::create(*this, getBoolAttr(value)); }
+Value KernelBuilder::i1(bool value) {
+  return arith::ConstantOp::create(*this, getBoolAttr(value));
+}
 Value KernelBuilder::i32(int64_t value) { return integer(getI32Type(), value); }
 Value KernelBuilder::i64(int64_t value) { return integer(getI64Type(), value); }
 Value KernelBuilder::integer(Type type, int64_t value) {
   return arith::ConstantOp::create(*this, getIntegerAttr(type, value));
 }
-Value KernelBuilder::add(Value a, Value b) { return createOrFold<arith::AddIOp>(a, b); }
-Value KernelBuilder::sub(Value a, Value b) { return createOrFold<arith::SubIOp>(a, b); }
-Value KernelBuilder::mul(Value a, Value b) { return createOrFold<arith::MulIOp>(a, b); }
-Value KernelBuilder::div(Value a, Value b) { return createOrFold<arith::DivUIOp>(a, b); }
-Value KernelBuilder::rem(Value a, Value b) { return createOrFold<arith::RemUIOp>(a, b); }
+Value KernelBuilder::add(Value a, Value b) {
+  return createOrFold<arith::AddIOp>(a, b);
+}
+Value KernelBuilder::sub(Value a, Value b) {
+  return createOrFold<arith::SubIOp>(a, b);
+}
+Value KernelBuilder::mul(Value a, Value b) {
+  return createOrFold<arith::MulIOp>(a, b);
+}
+Value KernelBuilder::div(Value a, Value b) {
+  return createOrFold<arith::DivUIOp>(a, b);
+}
+Value KernelBuilder::rem(Value a, Value b) {
+  return createOrFold<arith::RemUIOp>(a, b);
+}
 Value KernelBuilder::ceilDiv(Value a, int64_t b) {
   return div(add(a, integer(a.getType(), b - 1)), integer(a.getType(), b));
 }
-Value KernelBuilder::bitAnd(Value a, Value b) { return createOrFold<arith::AndIOp>(a, b); }
-Value KernelBuilder::bitOr(Value a, Value b) { return createOrFold<arith::OrIOp>(a, b); }
-Value KernelBuilder::bitXor(Value a, Value b) { return createOrFold<arith::XOrIOp>(a, b); }
+Value KernelBuilder::bitAnd(Value a, Value b) {
+  return createOrFold<arith::AndIOp>(a, b);
+}
+Value KernelBuilder::bitOr(Value a, Value b) {
+  return createOrFold<arith::OrIOp>(a, b);
+}
+Value KernelBuilder::bitXor(Value a, Value b) {
+  return createOrFold<arith::XOrIOp>(a, b);
+}
 Value KernelBuilder::shiftLeft(Value a, int64_t bits) {
   return createOrFold<arith::ShLIOp>(a, integer(a.getType(), bits));
 }
 Value KernelBuilder::shiftRight(Value a, int64_t bits) {
   return createOrFold<arith::ShRUIOp>(a, integer(a.getType(), bits));
 }
-Value KernelBuilder::min(Value a, Value b) { return createOrFold<arith::MinSIOp>(a, b); }
-Value KernelBuilder::max(Value a, Value b) { return createOrFold<arith::MaxSIOp>(a, b); }
-Value KernelBuilder::lt(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b); }
-Value KernelBuilder::le(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, a, b); }
-Value KernelBuilder::eq(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, a, b); }
-Value KernelBuilder::ne(Value a, Value b) { return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ne, a, b); }
+Value KernelBuilder::min(Value a, Value b) {
+  return createOrFold<arith::MinSIOp>(a, b);
+}
+Value KernelBuilder::max(Value a, Value b) {
+  return createOrFold<arith::MaxSIOp>(a, b);
+}
+Value KernelBuilder::lt(Value a, Value b) {
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, a, b);
+}
+Value KernelBuilder::le(Value a, Value b) {
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, a, b);
+}
+Value KernelBuilder::eq(Value a, Value b) {
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, a, b);
+}
+Value KernelBuilder::ne(Value a, Value b) {
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ne, a, b);
+}
 Value KernelBuilder::logicalAnd(Value a, Value b) { return bitAnd(a, b); }
 Value KernelBuilder::select(Value condition, Value a, Value b) {
   return createOrFold<arith::SelectOp>(condition, a, b);
 }
 Value KernelBuilder::toI64(Value value) {
-  return value.getType().isInteger(64) ? value : createOrFold<arith::ExtSIOp>(getI64Type(), value);
+  return value.getType().isInteger(64)
+             ? value
+             : createOrFold<arith::ExtSIOp>(getI64Type(), value);
 }
 Value KernelBuilder::toI32(Value value) {
-  return value.getType().isInteger(32) ? value : createOrFold<arith::TruncIOp>(getI32Type(), value);
+  return value.getType().isInteger(32)
+             ? value
+             : createOrFold<arith::TruncIOp>(getI32Type(), value);
 }
 
-//===--- Control ---------------------------------------------------------------------------------------------------===//
+//===--- Control
+//---------------------------------------------------------------------------------------------------===//
 
-KernelBuilder::Values KernelBuilder::forLoop(Value lower, Value upper, Value step, ValueRange inits,
-                                             llvm::function_ref<Values(Value, ValueRange)> body) {
+KernelBuilder::Values
+KernelBuilder::forLoop(Value lower, Value upper, Value step, ValueRange inits,
+                       llvm::function_ref<Values(Value, ValueRange)> body) {
   auto loop = scf::ForOp::create(*this, lower, upper, step, inits);
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
@@ -192,18 +249,21 @@ KernelBuilder::Values KernelBuilder::forLoop(Value lower, Value upper, Value ste
   return Values(loop.getResults());
 }
 
-void KernelBuilder::forLoop(Value lower, Value upper, Value step, llvm::function_ref<void(Value)> body) {
+void KernelBuilder::forLoop(Value lower, Value upper, Value step,
+                            llvm::function_ref<void(Value)> body) {
   forLoop(lower, upper, step, {}, [&](Value iv, ValueRange) {
     body(iv);
     return Values();
   });
 }
 
-KernelBuilder::Values KernelBuilder::whileLoop(ValueRange inits, llvm::function_ref<Value(ValueRange)> condition,
-                                               llvm::function_ref<Values(ValueRange)> body) {
+KernelBuilder::Values
+KernelBuilder::whileLoop(ValueRange inits,
+                         llvm::function_ref<Value(ValueRange)> condition,
+                         llvm::function_ref<Values(ValueRange)> body) {
   auto loop = scf::WhileOp::create(
-      *this, inits.getTypes(), inits,
-      [&](OpBuilder &, Location, ValueRange) {}, [&](OpBuilder &, Location, ValueRange) {});
+      *this, inits.getTypes(), inits, [&](OpBuilder &, Location, ValueRange) {},
+      [&](OpBuilder &, Location, ValueRange) {});
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBeforeBody());
   ValueRange carried = loop.getBeforeArguments();
@@ -222,9 +282,11 @@ void KernelBuilder::ifThen(Value condition, llvm::function_ref<void()> body) {
   body();
 }
 
-KernelBuilder::Values KernelBuilder::ifElse(Value condition, llvm::function_ref<Values()> then,
-                                            llvm::function_ref<Values()> otherwise) {
-  // The result types are those of the first branch, which is built before the op that will hold it.
+KernelBuilder::Values
+KernelBuilder::ifElse(Value condition, llvm::function_ref<Values()> then,
+                      llvm::function_ref<Values()> otherwise) {
+  // The result types are those of the first branch, which is built before the
+  // op that will hold it.
   Block thenBlock, elseBlock;
   Values thenValues, elseValues;
   {
@@ -236,9 +298,12 @@ KernelBuilder::Values KernelBuilder::ifElse(Value condition, llvm::function_ref<
     elseValues = otherwise();
     scf::YieldOp::create(*this, elseValues);
   }
-  auto branch = scf::IfOp::create(*this, TypeRange(ValueRange(thenValues)), condition, /*addThenBlock=*/true,
+  auto branch = scf::IfOp::create(*this, TypeRange(ValueRange(thenValues)),
+                                  condition, /*addThenBlock=*/true,
                                   /*addElseBlock=*/true);
-  auto fill = [](Block *target, Block &built) { target->getOperations().splice(target->end(), built.getOperations()); };
+  auto fill = [](Block *target, Block &built) {
+    target->getOperations().splice(target->end(), built.getOperations());
+  };
   branch.thenBlock()->clear();
   branch.elseBlock()->clear();
   fill(branch.thenBlock(), thenBlock);

@@ -10,7 +10,8 @@
 
 namespace epifold::ptx {
 
-/// Each builds the kernel of one op; a refusal is a diagnostic on the op that says why.
+/// Each builds the kernel of one op; a refusal is a diagnostic on the op that
+/// says why.
 llvm::FailureOr<KernelSource> emitMap(kernel::MapOp op);
 llvm::FailureOr<KernelSource> emitGemm(kernel::GemmOp op);
 

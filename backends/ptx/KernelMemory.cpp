@@ -19,12 +19,16 @@ static constexpr int64_t kVectorBytes = 16;
 
 /// i1 takes a byte in memory.
 static Type storageType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
+                              : element;
 }
-static int64_t storageBytes(Type element) { return storageType(element).getIntOrFloatBitWidth() / 8; }
+static int64_t storageBytes(Type element) {
+  return storageType(element).getIntOrFloatBitWidth() / 8;
+}
 
 Value KernelBuilder::elementPointer(Value base, Type element, Value offset) {
-  return LLVM::GEPOp::create(*this, base.getType(), storageType(element), base, ValueRange{offset});
+  return LLVM::GEPOp::create(*this, base.getType(), storageType(element), base,
+                             ValueRange{offset});
 }
 
 Value KernelBuilder::load(Type element, Value pointer) {
@@ -41,14 +45,16 @@ void KernelBuilder::store(Value value, Value pointer) {
 }
 
 Value KernelBuilder::loadElement(unsigned operand, Value offset) {
-  return load(elementType(operand), elementPointer(pointer(operand), elementType(operand), offset));
+  return load(elementType(operand),
+              elementPointer(pointer(operand), elementType(operand), offset));
 }
 
 void KernelBuilder::storeElement(Value value, unsigned operand, Value offset) {
   store(value, elementPointer(pointer(operand), elementType(operand), offset));
 }
 
-KernelBuilder::Values KernelBuilder::loadVector(Type element, Value pointer, int64_t count) {
+KernelBuilder::Values KernelBuilder::loadVector(Type element, Value pointer,
+                                                int64_t count) {
   if (count == 1)
     return {load(element, pointer)};
   Type storage = storageType(element);
@@ -56,11 +62,13 @@ KernelBuilder::Values KernelBuilder::loadVector(Type element, Value pointer, int
   Values values;
   for (int64_t first = 0; first < count; first += lanes) {
     auto type = VectorType::get({lanes}, storage);
-    Value vector = LLVM::LoadOp::create(*this, type, elementPointer(pointer, element, i64(first)),
-                                        unsigned(lanes * storageBytes(element)));
+    Value vector = LLVM::LoadOp::create(
+        *this, type, elementPointer(pointer, element, i64(first)),
+        unsigned(lanes * storageBytes(element)));
     for (int64_t lane : llvm::seq(lanes)) {
       Value value = LLVM::ExtractElementOp::create(*this, vector, i32(lane));
-      values.push_back(element.isInteger(1) ? ne(value, integer(storage, 0)) : value);
+      values.push_back(element.isInteger(1) ? ne(value, integer(storage, 0))
+                                            : value);
     }
   }
   return values;
@@ -70,23 +78,28 @@ void KernelBuilder::storeVector(ValueRange values, Value pointer) {
   if (values.size() == 1)
     return store(values.front(), pointer);
   Type element = values.front().getType(), storage = storageType(element);
-  int64_t count = values.size(), lanes = std::min(count, kVectorBytes / storageBytes(element));
+  int64_t count = values.size(),
+          lanes = std::min(count, kVectorBytes / storageBytes(element));
   for (int64_t first = 0; first < count; first += lanes) {
-    Value vector = LLVM::UndefOp::create(*this, VectorType::get({lanes}, storage));
+    Value vector =
+        LLVM::UndefOp::create(*this, VectorType::get({lanes}, storage));
     for (int64_t lane : llvm::seq(lanes)) {
       Value value = values[first + lane];
       if (element.isInteger(1))
         value = arith::ExtUIOp::create(*this, storage, value);
       vector = LLVM::InsertElementOp::create(*this, vector, value, i32(lane));
     }
-    LLVM::StoreOp::create(*this, vector, elementPointer(pointer, element, i64(first)),
+    LLVM::StoreOp::create(*this, vector,
+                          elementPointer(pointer, element, i64(first)),
                           unsigned(lanes * storageBytes(element)));
   }
 }
 
-//===--- Shared memory ---------------------------------------------------------------------------------------------===//
+//===--- Shared memory
+//---------------------------------------------------------------------------------------------===//
 
-static Value addressOfShared(KernelBuilder &b, ModuleOp module, llvm::StringRef name, Type element, int64_t count,
+static Value addressOfShared(KernelBuilder &b, ModuleOp module,
+                             llvm::StringRef name, Type element, int64_t count,
                              LLVM::Linkage linkage, uint64_t alignment) {
   auto type = LLVM::LLVMArrayType::get(element, count);
   {
@@ -95,53 +108,70 @@ static Value addressOfShared(KernelBuilder &b, ModuleOp module, llvm::StringRef 
     Attribute init;
     if (linkage == LLVM::Linkage::Internal)
       init = LLVM::UndefAttr::get(b.getContext());
-    LLVM::GlobalOp::create(b, type, /*isConstant=*/false, linkage, name, init, alignment, kSharedSpace);
+    LLVM::GlobalOp::create(b, type, /*isConstant=*/false, linkage, name, init,
+                           alignment, kSharedSpace);
   }
-  return LLVM::AddressOfOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace), name);
+  return LLVM::AddressOfOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace), name);
 }
 
 Value KernelBuilder::sharedArray(Type element, int64_t count) {
   std::string name = "shared" + std::to_string(sharedArrays++);
-  return addressOfShared(*this, *module, name, storageType(element), count, LLVM::Linkage::Internal, kVectorBytes);
+  return addressOfShared(*this, *module, name, storageType(element), count,
+                         LLVM::Linkage::Internal, kVectorBytes);
 }
 
 Value KernelBuilder::dynamicShared(int64_t bytes) {
   description.dynamicSharedBytes = bytes;
-  return addressOfShared(*this, *module, "dynamicShared", getI8Type(), 0, LLVM::Linkage::External, 128);
+  return addressOfShared(*this, *module, "dynamicShared", getI8Type(), 0,
+                         LLVM::Linkage::External, 128);
 }
 
 void KernelBuilder::barrier() { NVVM::BarrierOp::create(*this); }
 void KernelBuilder::syncWarp() { NVVM::SyncWarpOp::create(*this, i32(-1)); }
 
-//===--- Warp communication ----------------------------------------------------------------------------------------===//
+//===--- Warp communication
+//----------------------------------------------------------------------------------------===//
 
-Value KernelBuilder::shuffle(Value value, Value lane, Attribute kind, int64_t clamp) {
+Value KernelBuilder::shuffle(Value value, Value lane, Attribute kind,
+                             int64_t clamp) {
   Type type = value.getType();
   if (type.getIntOrFloatBitWidth() == 64) {
     auto pair = VectorType::get({2}, getI32Type());
     Value halves = LLVM::BitcastOp::create(*this, pair, value);
     Value result = LLVM::UndefOp::create(*this, pair);
     for (int64_t half : {0, 1}) {
-      Value moved = shuffle(LLVM::ExtractElementOp::create(*this, halves, i32(half)), lane, kind, clamp);
+      Value moved =
+          shuffle(LLVM::ExtractElementOp::create(*this, halves, i32(half)),
+                  lane, kind, clamp);
       result = LLVM::InsertElementOp::create(*this, result, moved, i32(half));
     }
     return LLVM::BitcastOp::create(*this, type, result);
   }
-  return NVVM::ShflOp::create(*this, type, i32(-1), value, lane, i32(clamp), cast<NVVM::ShflKindAttr>(kind), UnitAttr());
+  return NVVM::ShflOp::create(*this, type, i32(-1), value, lane, i32(clamp),
+                              cast<NVVM::ShflKindAttr>(kind), UnitAttr());
 }
 
 Value KernelBuilder::shuffleXor(Value value, int64_t mask) {
-  return shuffle(value, i32(mask), NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::bfly), 31);
+  return shuffle(value, i32(mask),
+                 NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::bfly),
+                 31);
 }
 Value KernelBuilder::shuffleUp(Value value, int64_t delta) {
-  return shuffle(value, i32(delta), NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::up), 0);
+  return shuffle(value, i32(delta),
+                 NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::up), 0);
 }
 Value KernelBuilder::shuffleDown(Value value, int64_t delta) {
-  return shuffle(value, i32(delta), NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::down), 31);
+  return shuffle(value, i32(delta),
+                 NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::down),
+                 31);
 }
 Value KernelBuilder::shuffleFrom(Value value, Value lane) {
-  return shuffle(value, lane, NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::idx), 31);
+  return shuffle(value, lane,
+                 NVVM::ShflKindAttr::get(getContext(), NVVM::ShflKind::idx),
+                 31);
 }
 Value KernelBuilder::ballot(Value predicate) {
-  return NVVM::VoteSyncOp::create(*this, getI32Type(), i32(-1), predicate, NVVM::VoteSyncKind::ballot);
+  return NVVM::VoteSyncOp::create(*this, getI32Type(), i32(-1), predicate,
+                                  NVVM::VoteSyncKind::ballot);
 }

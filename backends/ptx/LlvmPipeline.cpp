@@ -46,18 +46,21 @@ static const llvm::Target &getNvptx() {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
     std::string error;
-    return llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), error);
+    return llvm::TargetRegistry::lookupTarget(
+        llvm::Triple("nvptx64-nvidia-cuda"), error);
   }();
   return *target;
 }
 
-static std::unique_ptr<llvm::TargetMachine> createTargetMachine(llvm::StringRef target) {
+static std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(llvm::StringRef target) {
   llvm::TargetOptions options;
-  // Nothing is contracted, so every add and mul carries `.rn` and ptxas contracts nothing either.
+  // Nothing is contracted, so every add and mul carries `.rn` and ptxas
+  // contracts nothing either.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(
-      getNvptx().createTargetMachine(llvm::Triple("nvptx64-nvidia-cuda"), target, kPtxFeature, options, std::nullopt,
-                                     std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(getNvptx().createTargetMachine(
+      llvm::Triple("nvptx64-nvidia-cuda"), target, kPtxFeature, options,
+      std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 bool epifold::ptx::isKnownTarget(llvm::StringRef target) {
@@ -68,8 +71,10 @@ bool epifold::ptx::isKnownTarget(llvm::StringRef target) {
   digits.consume_back("a");
   if (digits.getAsInteger(10, version) || version < 80 || version > 90)
     return false;
-  // Asked of a machine that exists: one for an unknown GPU would print a complaint.
-  return createTargetMachine("sm_80")->getMCSubtargetInfo()->isCPUStringValid(target);
+  // Asked of a machine that exists: one for an unknown GPU would print a
+  // complaint.
+  return createTargetMachine("sm_80")->getMCSubtargetInfo()->isCPUStringValid(
+      target);
 }
 
 LogicalResult epifold::ptx::lowerToLlvmDialect(ModuleOp module) {
@@ -85,8 +90,9 @@ LogicalResult epifold::ptx::lowerToLlvmDialect(ModuleOp module) {
   return applyFullConversion(module, target, std::move(patterns));
 }
 
-/// Enough to clean up what emitters leave: folds, common subexpressions, invariant code. None of these passes
-/// reassociates or contracts floats without fast-math flags, which the emitters never set.
+/// Enough to clean up what emitters leave: folds, common subexpressions,
+/// invariant code. None of these passes reassociates or contracts floats
+/// without fast-math flags, which the emitters never set.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -107,7 +113,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::GVNPass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(
+      llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   llvm::ModulePassManager manager;
@@ -115,12 +122,16 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   manager.run(module, modules);
 }
 
-FailureOr<epifold::ptx::PtxText> epifold::ptx::compileToPtx(ModuleOp module, llvm::StringRef target, bool keepLlvmIr) {
+FailureOr<epifold::ptx::PtxText>
+epifold::ptx::compileToPtx(ModuleOp module, llvm::StringRef target,
+                           bool keepLlvmIr) {
   if (!isKnownTarget(target))
-    return module.emitError("unknown PTX target '") << target << "'; name one of sm_80, sm_86, sm_89, sm_90a, …";
+    return module.emitError("unknown PTX target '")
+           << target << "'; name one of sm_80, sm_86, sm_89, sm_90a, …";
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "epifold");
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context, "epifold");
   if (!translated)
     return failure();
   translated->setTargetTriple(machine->getTargetTriple());
@@ -135,8 +146,10 @@ FailureOr<epifold::ptx::PtxText> epifold::ptx::compileToPtx(ModuleOp module, llv
   llvm::SmallString<0> buffer;
   llvm::raw_svector_ostream stream(buffer);
   llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return module.emitError("LLVM cannot write assembly for '") << target << "'";
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return module.emitError("LLVM cannot write assembly for '")
+           << target << "'";
   codegen.run(*translated);
   text.ptx = buffer.str().str();
   return text;

@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Emits elementwise launches: the innermost dimension across threads in 16-byte pieces, rows over the grid.
+// Emits elementwise launches: the innermost dimension across threads in 16-byte
+// pieces, rows over the grid.
 
 #include "backends/ptx/IndexExpressions.h"
 #include "backends/ptx/KernelEmitters.h"
@@ -44,11 +45,14 @@ private:
   Values delinearize(KernelBuilder &b, Value row);
   Value expertOf(KernelBuilder &b, Value row);
   void emitPoint(KernelBuilder &b, Values point, Value expert);
-  Values loadAccess(KernelBuilder &b, const Access &access, ValueRange point, Value expert);
-  void storeAccess(KernelBuilder &b, const Access &access, ValueRange values, ValueRange point, Value expert);
+  Values loadAccess(KernelBuilder &b, const Access &access, ValueRange point,
+                    Value expert);
+  void storeAccess(KernelBuilder &b, const Access &access, ValueRange values,
+                   ValueRange point, Value expert);
   Values shifted(KernelBuilder &b, ValueRange point, int64_t lane);
   bool isVector(const Access &access) {
-    return width > 1 && movementAlong(access.map, rank - 1) == Movement::Contiguous;
+    return width > 1 &&
+           movementAlong(access.map, rank - 1) == Movement::Contiguous;
   }
   RankedTensorType typeOf(const Access &access) {
     return cast<RankedTensorType>(op->getOperand(access.operand).getType());
@@ -60,18 +64,21 @@ private:
   RankedTensorType shape;
   unsigned rank, rowDims;
   bool hasColumns;
-  int64_t width = 1;        // elements of a thread along the innermost dimension
-  int64_t columnThreads = 1; // threads of a block along it; the others take further rows
+  int64_t width = 1; // elements of a thread along the innermost dimension
+  int64_t columnThreads =
+      1; // threads of a block along it; the others take further rows
 };
 } // namespace
 
 RankedTensorType MapEmitter::collect() {
   offsets = op.getIns().size();
   unsigned firstOut = offsets + (op.getOffsets() ? 1 : 0);
-  SmallVector<AffineMap> maps(op.getIndexingMaps().getAsValueRange<AffineMapAttr>());
+  SmallVector<AffineMap> maps(
+      op.getIndexingMaps().getAsValueRange<AffineMapAttr>());
   for (unsigned i : llvm::seq(maps.size())) {
     bool isIn = i < op.getIns().size();
-    Access access{isIn ? i : firstOut + i - unsigned(op.getIns().size()), maps[i]};
+    Access access{isIn ? i : firstOut + i - unsigned(op.getIns().size()),
+                  maps[i]};
     (isIn ? ins : outs).push_back(access);
     if (i == op.getDomain())
       domain = access.operand;
@@ -79,14 +86,17 @@ RankedTensorType MapEmitter::collect() {
   return cast<RankedTensorType>(op->getOperand(domain).getType());
 }
 
-/// As many elements as the widest 16-byte access takes, if every tensor that runs along the innermost dimension allows.
+/// As many elements as the widest 16-byte access takes, if every tensor that
+/// runs along the innermost dimension allows.
 void MapEmitter::chooseWidth() {
   if (!hasColumns || ShapedType::isDynamic(shape.getShape().back()))
     return;
   int64_t limit = 1;
   for (const Access &access : llvm::concat<const Access>(ins, outs))
     if (movementAlong(access.map, rank - 1) == Movement::Contiguous)
-      limit = std::max<int64_t>(limit, std::min<int64_t>(8, 128 / typeOf(access).getElementTypeBitWidth()));
+      limit = std::max<int64_t>(
+          limit,
+          std::min<int64_t>(8, 128 / typeOf(access).getElementTypeBitWidth()));
   while (shape.getShape().back() % limit != 0)
     limit /= 2;
   for (const Access &access : outs)
@@ -122,9 +132,11 @@ void MapEmitter::setGrid(KernelBuilder &b) {
     rows = rows * b.gridSize(domain, dim);
   if (hasColumns)
     columnBlocks = b.gridSize(domain, rank - 1).ceilDiv(width * columnThreads);
-  // The rows of one expert are a fraction of the buffer; its blocks walk further instead of standing idle.
+  // The rows of one expert are a fraction of the buffer; its blocks walk
+  // further instead of standing idle.
   int64_t rowsPerThread = !op.getOffsets() ? 1 : op.getGroup() ? 16 : 4;
-  b.setGrid(rows.ceilDiv(kThreads / columnThreads * rowsPerThread) * columnBlocks);
+  b.setGrid(rows.ceilDiv(kThreads / columnThreads * rowsPerThread) *
+            columnBlocks);
 }
 
 RowRange MapEmitter::rowRange(KernelBuilder &b) {
@@ -150,38 +162,52 @@ MapEmitter::Values MapEmitter::delinearize(KernelBuilder &b, Value row) {
 Value MapEmitter::expertOf(KernelBuilder &b, Value row) {
   if (op.getGroup())
     return b.group();
-  bool isUsed = llvm::any_of(llvm::concat<const Access>(ins, outs),
-                             [](const Access &access) { return access.map.isFunctionOfSymbol(0); });
+  bool isUsed = llvm::any_of(
+      llvm::concat<const Access>(ins, outs),
+      [](const Access &access) { return access.map.isFunctionOfSymbol(0); });
   if (!op.getOffsets() || !isUsed)
     return {};
-  return b.toI64(findGroup(b, offsets, row, [](Value offset, Value) { return offset; }));
+  return b.toI64(
+      findGroup(b, offsets, row, [](Value offset, Value) { return offset; }));
 }
 
-MapEmitter::Values MapEmitter::shifted(KernelBuilder &b, ValueRange point, int64_t lane) {
+MapEmitter::Values MapEmitter::shifted(KernelBuilder &b, ValueRange point,
+                                       int64_t lane) {
   Values result(point);
   if (hasColumns)
     result.back() = b.add(result.back(), b.i64(lane));
   return result;
 }
 
-MapEmitter::Values MapEmitter::loadAccess(KernelBuilder &b, const Access &access, ValueRange point, Value expert) {
+MapEmitter::Values MapEmitter::loadAccess(KernelBuilder &b,
+                                          const Access &access,
+                                          ValueRange point, Value expert) {
   Type element = b.elementType(access.operand);
   Value offset = elementOffset(b, access.operand, access.map, point, expert);
   if (isVector(access))
-    return b.loadVector(element, b.elementPointer(b.pointer(access.operand), element, offset), width);
+    return b.loadVector(
+        element, b.elementPointer(b.pointer(access.operand), element, offset),
+        width);
   Values values = {b.loadElement(access.operand, offset)};
-  bool isBroadcast = !hasColumns || movementAlong(access.map, rank - 1) == Movement::None;
+  bool isBroadcast =
+      !hasColumns || movementAlong(access.map, rank - 1) == Movement::None;
   for (int64_t lane : llvm::seq<int64_t>(1, width))
-    values.push_back(isBroadcast ? values.front()
-                                 : b.loadElement(access.operand, elementOffset(b, access.operand, access.map,
-                                                                               shifted(b, point, lane), expert)));
+    values.push_back(
+        isBroadcast
+            ? values.front()
+            : b.loadElement(access.operand,
+                            elementOffset(b, access.operand, access.map,
+                                          shifted(b, point, lane), expert)));
   return values;
 }
 
-void MapEmitter::storeAccess(KernelBuilder &b, const Access &access, ValueRange values, ValueRange point,
+void MapEmitter::storeAccess(KernelBuilder &b, const Access &access,
+                             ValueRange values, ValueRange point,
                              Value expert) {
   Value offset = elementOffset(b, access.operand, access.map, point, expert);
-  b.storeVector(values, b.elementPointer(b.pointer(access.operand), b.elementType(access.operand), offset));
+  b.storeVector(values,
+                b.elementPointer(b.pointer(access.operand),
+                                 b.elementType(access.operand), offset));
 }
 
 void MapEmitter::emitPoint(KernelBuilder &b, Values point, Value expert) {
@@ -189,8 +215,10 @@ void MapEmitter::emitPoint(KernelBuilder &b, Values point, Value expert) {
   for (const Access &access : ins)
     loaded.push_back(loadAccess(b, access, point, expert));
   for (int64_t lane : llvm::seq(width)) {
-    Values arguments = llvm::map_to_vector(loaded, [&](Values &values) { return values[lane]; });
-    for (auto [out, value] : llvm::enumerate(b.inlineRegion(op.getBody(), arguments)))
+    Values arguments = llvm::map_to_vector(
+        loaded, [&](Values &values) { return values[lane]; });
+    for (auto [out, value] :
+         llvm::enumerate(b.inlineRegion(op.getBody(), arguments)))
       results[out].push_back(value);
   }
   for (auto [access, values] : llvm::zip(outs, results))
@@ -198,15 +226,19 @@ void MapEmitter::emitPoint(KernelBuilder &b, Values point, Value expert) {
 }
 
 KernelSource MapEmitter::emit() {
-  KernelBuilder b(op, width > 1 ? "map_vector" : "map_scalar", {kThreads, 1, 1});
+  KernelBuilder b(op, width > 1 ? "map_vector" : "map_scalar",
+                  {kThreads, 1, 1});
   setGrid(b);
-  Value columnBlocks = b.i32(1), columnBlock = b.i32(0), column = b.i64(0), columns = b.i64(1);
+  Value columnBlocks = b.i32(1), columnBlock = b.i32(0), column = b.i64(0),
+        columns = b.i64(1);
   if (hasColumns) {
     columns = b.size(domain, rank - 1);
     columnBlocks = b.toI32(b.ceilDiv(columns, width * columnThreads));
     columnBlock = b.rem(b.blockId(), columnBlocks);
     Value thread = b.rem(b.threadId(), b.i32(columnThreads));
-    column = b.mul(b.toI64(b.add(b.mul(columnBlock, b.i32(columnThreads)), thread)), b.i64(width));
+    column =
+        b.mul(b.toI64(b.add(b.mul(columnBlock, b.i32(columnThreads)), thread)),
+              b.i64(width));
   }
   Value rowThreads = b.i32(kThreads / columnThreads);
   Value firstRow = b.add(b.mul(b.div(b.blockId(), columnBlocks), rowThreads),
@@ -214,15 +246,18 @@ KernelSource MapEmitter::emit() {
   Value step = b.mul(b.div(b.gridDim(), columnBlocks), rowThreads);
   RowRange rows = rowRange(b);
   b.ifThen(b.lt(column, columns), [&] {
-    b.forLoop(b.add(rows.begin, b.toI64(firstRow)), rows.end, b.toI64(step), [&](Value row) {
-      Values point = delinearize(b, row);
-      Value expert = expertOf(b, rowDims > 0 ? point[0] : row);
-      if (hasColumns)
-        point.push_back(column);
-      emitPoint(b, point, expert);
-    });
+    b.forLoop(b.add(rows.begin, b.toI64(firstRow)), rows.end, b.toI64(step),
+              [&](Value row) {
+                Values point = delinearize(b, row);
+                Value expert = expertOf(b, rowDims > 0 ? point[0] : row);
+                if (hasColumns)
+                  point.push_back(column);
+                emitPoint(b, point, expert);
+              });
   });
   return b.finish();
 }
 
-FailureOr<KernelSource> epifold::ptx::emitMap(kernel::MapOp op) { return MapEmitter(op).emit(); }
+FailureOr<KernelSource> epifold::ptx::emitMap(kernel::MapOp op) {
+  return MapEmitter(op).emit();
+}

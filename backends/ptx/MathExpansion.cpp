@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Instantiates the portable functions with a scalar builder that emits arith ops.
+// Instantiates the portable functions with a scalar builder that emits arith
+// ops.
 
 #include "backends/ptx/MathExpansion.h"
 
@@ -22,19 +23,26 @@ public:
   using Bool = mlir::Value;
 
   ArithScalarBuilder(ImplicitLocOpBuilder &b, Type type)
-      : b(b), type(type), intType(b.getIntegerType(type.getIntOrFloatBitWidth())) {}
+      : b(b), type(type),
+        intType(b.getIntegerType(type.getIntOrFloatBitWidth())) {}
 
   bool isDouble() const { return type.isF64(); }
-  Value constant(double value) { return arith::ConstantOp::create(b, b.getFloatAttr(type, value)); }
+  Value constant(double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+  }
   Value intConstant(int64_t value) {
-    return arith::ConstantOp::create(b, IntegerAttr::get(intType, APInt(intType.getWidth(), value, false, true)));
+    return arith::ConstantOp::create(
+        b, IntegerAttr::get(intType,
+                            APInt(intType.getWidth(), value, false, true)));
   }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
   Value sqrt(Value x) { return LLVM::SqrtOp::create(b, x); }
-  Value fma(Value x, Value y, Value z) { return LLVM::FMAOp::create(b, x, y, z); }
+  Value fma(Value x, Value y, Value z) {
+    return LLVM::FMAOp::create(b, x, y, z);
+  }
   Value neg(Value x) { return arith::NegFOp::create(b, x); }
   Value abs(Value x) { return LLVM::FAbsOp::create(b, x); }
   // sm_80 has a NaN-keeping minimum for f32 only.
@@ -48,16 +56,36 @@ public:
       return select(lt(x, c), c, x);
     return arith::MaximumFOp::create(b, x, c);
   }
-  Bool lt(Value x, Value y) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y); }
-  Bool isNaN(Value x) { return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x); }
-  Value select(Bool condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
-  IntValue bitcastToInt(Value x) { return arith::BitcastOp::create(b, intType, x); }
-  Value bitcastToFloat(IntValue x) { return arith::BitcastOp::create(b, type, x); }
-  IntValue intAdd(IntValue x, IntValue y) { return arith::AddIOp::create(b, x, y); }
-  IntValue intSub(IntValue x, IntValue y) { return arith::SubIOp::create(b, x, y); }
-  IntValue intAnd(IntValue x, IntValue y) { return arith::AndIOp::create(b, x, y); }
-  IntValue intShl(IntValue x, unsigned bits) { return arith::ShLIOp::create(b, x, intConstant(bits)); }
-  IntValue intShr(IntValue x, unsigned bits) { return arith::ShRSIOp::create(b, x, intConstant(bits)); }
+  Bool lt(Value x, Value y) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+  }
+  Bool isNaN(Value x) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+  }
+  Value select(Bool condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
+  IntValue bitcastToInt(Value x) {
+    return arith::BitcastOp::create(b, intType, x);
+  }
+  Value bitcastToFloat(IntValue x) {
+    return arith::BitcastOp::create(b, type, x);
+  }
+  IntValue intAdd(IntValue x, IntValue y) {
+    return arith::AddIOp::create(b, x, y);
+  }
+  IntValue intSub(IntValue x, IntValue y) {
+    return arith::SubIOp::create(b, x, y);
+  }
+  IntValue intAnd(IntValue x, IntValue y) {
+    return arith::AndIOp::create(b, x, y);
+  }
+  IntValue intShl(IntValue x, unsigned bits) {
+    return arith::ShLIOp::create(b, x, intConstant(bits));
+  }
+  IntValue intShr(IntValue x, unsigned bits) {
+    return arith::ShRSIOp::create(b, x, intConstant(bits));
+  }
 
 private:
   ImplicitLocOpBuilder &b;
@@ -106,9 +134,11 @@ static numerics::Accuracy toNumerics(kernel::Accuracy accuracy) {
   llvm_unreachable("every accuracy is listed");
 }
 
-Value ptx::expandMath(OpBuilder &builder, Location loc, kernel::MathFunction function, kernel::Accuracy accuracy,
+Value ptx::expandMath(OpBuilder &builder, Location loc,
+                      kernel::MathFunction function, kernel::Accuracy accuracy,
                       Value input) {
   ImplicitLocOpBuilder b(loc, builder);
   ArithScalarBuilder scalar(b, input.getType());
-  return numerics::applyUnary(scalar, toNumerics(function), input, toNumerics(accuracy));
+  return numerics::applyUnary(scalar, toNumerics(function), input,
+                              toNumerics(accuracy));
 }

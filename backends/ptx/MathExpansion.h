@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Expands the portable scalar functions into the instruction sequences that the CPU reference evaluates.
+// Expands the portable scalar functions into the instruction sequences that the
+// CPU reference evaluates.
 
 #ifndef EPIFOLD_BACKENDS_PTX_MATHEXPANSION_H
 #define EPIFOLD_BACKENDS_PTX_MATHEXPANSION_H
@@ -12,8 +13,8 @@ namespace epifold::ptx {
 
 /// `function(input)` for an f32 or f64 input as arith, math-free code.
 mlir::Value expandMath(mlir::OpBuilder &builder, mlir::Location loc,
-                       kernel::MathFunction function,
-                       kernel::Accuracy accuracy, mlir::Value input);
+                       kernel::MathFunction function, kernel::Accuracy accuracy,
+                       mlir::Value input);
 
 } // namespace epifold::ptx
 

@@ -19,32 +19,37 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
 void epifold::ptx::registerPtxDialects(DialectRegistry &registry) {
-  registry.insert<kernel::KernelDialect, arith::ArithDialect, cf::ControlFlowDialect, scf::SCFDialect,
-                  LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  registry.insert<kernel::KernelDialect, arith::ArithDialect,
+                  cf::ControlFlowDialect, scf::SCFDialect, LLVM::LLVMDialect,
+                  NVVM::NVVMDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
 }
 
 std::string epifold::ptx::getKernelKey(Operation *op) {
-  // A copy without its operands' names: the printer then numbers block arguments alike wherever the op stood.
+  // A copy without its operands' names: the printer then numbers block
+  // arguments alike wherever the op stood.
   OpBuilder builder(op->getContext());
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   Block &block = *module->getBody();
   IRMapping mapping;
   for (Value operand : op->getOperands())
     if (!mapping.contains(operand))
-      mapping.map(operand, block.addArgument(operand.getType(), builder.getUnknownLoc()));
+      mapping.map(operand, block.addArgument(operand.getType(),
+                                             builder.getUnknownLoc()));
   builder.setInsertionPointToStart(&block);
   Operation *copy = builder.clone(*op, mapping);
   if (copy->hasAttr("group"))
@@ -72,10 +77,12 @@ FailureOr<KernelSource> epifold::ptx::emitSource(Operation *op) {
       .Case([](kernel::RouteHistogramOp op) { return emitRouteHistogram(op); })
       .Case([](kernel::RouteScanOp op) { return emitRouteScan(op); })
       .Case([](kernel::RouteScatterOp op) { return emitRouteScatter(op); })
-      .Default([](Operation *op) { return op->emitOpError("has no PTX emitter"); });
+      .Default(
+          [](Operation *op) { return op->emitOpError("has no PTX emitter"); });
 }
 
-static LogicalResult dump(Operation *op, const llvm::Twine &name, llvm::StringRef directory, llvm::StringRef text) {
+static LogicalResult dump(Operation *op, const llvm::Twine &name,
+                          llvm::StringRef directory, llvm::StringRef text) {
   llvm::SmallString<128> path(directory);
   llvm::sys::path::append(path, name);
   std::error_code error = llvm::sys::fs::create_directories(directory);
@@ -84,7 +91,9 @@ static LogicalResult dump(Operation *op, const llvm::Twine &name, llvm::StringRe
     if (!error)
       stream << text;
   }
-  return error ? op->emitError("cannot write '") << path << "': " << error.message() : success();
+  return error ? op->emitError("cannot write '")
+                     << path << "': " << error.message()
+               : success();
 }
 
 static std::string print(ModuleOp module) {
@@ -94,22 +103,29 @@ static std::string print(ModuleOp module) {
   return text;
 }
 
-FailureOr<EmittedKernel> epifold::ptx::emitKernel(Operation *op, const EmitOptions &options) {
+FailureOr<EmittedKernel> epifold::ptx::emitKernel(Operation *op,
+                                                  const EmitOptions &options) {
   if (options.targets.empty())
     return op->emitOpError("is to be emitted for no target");
   for (llvm::StringRef target : options.targets)
     if (!isKnownTarget(target))
-      return op->emitError("unknown PTX target '") << target << "'; name one of sm_80, sm_86, sm_89, sm_90a, …";
+      return op->emitError("unknown PTX target '")
+             << target << "'; name one of sm_80, sm_86, sm_89, sm_90a, …";
   std::optional<std::string> ptxas;
   if (options.checkWithPtxas && !(ptxas = findPtxas(options.ptxasPath)))
-    return op->emitError("PTX is to be checked, but ptxas is neither in PATH nor in /usr/local/cuda/bin");
+    return op->emitError("PTX is to be checked, but ptxas is neither in PATH "
+                         "nor in /usr/local/cuda/bin");
 
   FailureOr<KernelSource> source = emitSource(op);
   if (failed(source))
     return failure();
   EmittedKernel kernel = std::move(source->description);
   bool dumps = !options.dumpDirectory.empty();
-  if (dumps && failed(dump(op, kernel.entry + ".mlir", options.dumpDirectory, print(*source->module))))
+  std::string name = kernel.entry + "-" +
+                     llvm::utohexstr(llvm::xxh3_64bits(getKernelKey(op)),
+                                     /*LowerCase=*/true, 16);
+  if (dumps && failed(dump(op, name + ".mlir", options.dumpDirectory,
+                           print(*source->module))))
     return failure();
   if (failed(lowerToLlvmDialect(*source->module)))
     return failure();
@@ -117,13 +133,16 @@ FailureOr<EmittedKernel> epifold::ptx::emitKernel(Operation *op, const EmitOptio
     FailureOr<PtxText> text = compileToPtx(*source->module, target, dumps);
     if (failed(text))
       return failure();
-    if (dumps && (failed(dump(op, kernel.entry + "." + target + ".ll", options.dumpDirectory, text->llvmIr)) ||
-                  failed(dump(op, kernel.entry + "." + target + ".ptx", options.dumpDirectory, text->ptx))))
+    if (dumps && (failed(dump(op, name + "." + target + ".ll",
+                              options.dumpDirectory, text->llvmIr)) ||
+                  failed(dump(op, name + "." + target + ".ptx",
+                              options.dumpDirectory, text->ptx))))
       return failure();
     if (ptxas) {
       PtxasReport report = checkWithPtxas(*ptxas, text->ptx, target);
       if (!report.error.empty())
-        return op->emitOpError("gave PTX that does not assemble: ") << report.error;
+        return op->emitOpError("gave PTX that does not assemble: ")
+               << report.error;
       for (const std::string &remark : report.remarks)
         kernel.remarks.push_back(target + ": " + remark);
     }

@@ -16,15 +16,18 @@ using namespace epifold::ptx;
 
 std::optional<std::string> epifold::ptx::findPtxas(llvm::StringRef path) {
   if (!path.empty())
-    return llvm::sys::fs::can_execute(path) ? std::optional(path.str()) : std::nullopt;
+    return llvm::sys::fs::can_execute(path) ? std::optional(path.str())
+                                            : std::nullopt;
   if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas"))
     return *found;
-  if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"}))
+  if (llvm::ErrorOr<std::string> found =
+          llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"}))
     return *found;
   return std::nullopt;
 }
 
-/// `0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads`: whether something is spilled.
+/// `0 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads`: whether
+/// something is spilled.
 static bool hasSpill(llvm::StringRef line) {
   llvm::SmallVector<llvm::StringRef> parts;
   line.split(parts, ',');
@@ -42,7 +45,9 @@ static void readReport(llvm::StringRef text, PtxasReport &report) {
   }
 }
 
-PtxasReport epifold::ptx::checkWithPtxas(llvm::StringRef ptxas, llvm::StringRef ptx, llvm::StringRef target) {
+PtxasReport epifold::ptx::checkWithPtxas(llvm::StringRef ptxas,
+                                         llvm::StringRef ptx,
+                                         llvm::StringRef target) {
   PtxasReport report;
   auto fail = [&](const llvm::Twine &what) {
     report.error = what.str();
@@ -62,14 +67,17 @@ PtxasReport epifold::ptx::checkWithPtxas(llvm::StringRef ptxas, llvm::StringRef 
     stream << ptx;
   }
   std::string arch = ("-arch=" + target).str();
-  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  std::optional<llvm::StringRef> redirects[] = {
+      llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
   std::string message;
-  int code = llvm::sys::ExecuteAndWait(ptxas, {ptxas, arch, "-v", "-o", output, input}, std::nullopt, redirects,
-                                       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
+  int code = llvm::sys::ExecuteAndWait(
+      ptxas, {ptxas, arch, "-v", "-o", output, input}, std::nullopt, redirects,
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
   auto text = llvm::MemoryBuffer::getFile(log);
   llvm::StringRef said = text ? (*text)->getBuffer() : "";
   if (code != 0)
-    return fail("ptxas " + arch + " fails: " + (message.empty() ? said.trim() : llvm::StringRef(message)));
+    return fail("ptxas " + arch + " fails: " +
+                (message.empty() ? said.trim() : llvm::StringRef(message)));
   readReport(said, report);
   return report;
 }

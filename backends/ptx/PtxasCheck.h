@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Assembles PTX with NVIDIA's ptxas, when there is one, to find errors and slow code early.
+// Assembles PTX with NVIDIA's ptxas, when there is one, to find errors and slow
+// code early.
 
 #ifndef EPIFOLD_BACKENDS_PTX_PTXASCHECK_H
 #define EPIFOLD_BACKENDS_PTX_PTXASCHECK_H
@@ -18,17 +19,20 @@ namespace epifold::ptx {
 struct PtxasReport {
   /// Empty when the image assembles.
   std::string error;
-  /// Lines that cost speed: register spills, serialised matrix instructions (C75xx).
+  /// Lines that cost speed: register spills, serialised matrix instructions
+  /// (C75xx).
   llvm::SmallVector<std::string> remarks;
   /// ptxas' own summary: registers, shared memory.
   std::string resources;
 };
 
-/// `path` when it names a program, else the ptxas of PATH or of /usr/local/cuda/bin; nothing when there is none.
+/// `path` when it names a program, else the ptxas of PATH or of
+/// /usr/local/cuda/bin; nothing when there is none.
 std::optional<std::string> findPtxas(llvm::StringRef path = "");
 
 /// Assembles `ptx` for `target` and discards the code.
-PtxasReport checkWithPtxas(llvm::StringRef ptxas, llvm::StringRef ptx, llvm::StringRef target);
+PtxasReport checkWithPtxas(llvm::StringRef ptxas, llvm::StringRef ptx,
+                           llvm::StringRef target);
 
 } // namespace epifold::ptx
 

@@ -8,26 +8,35 @@
 using namespace mlir;
 using namespace epifold::ptx;
 
-Value epifold::ptx::loadOffset(KernelBuilder &b, unsigned offsets, Value expert) {
+Value epifold::ptx::loadOffset(KernelBuilder &b, unsigned offsets,
+                               Value expert) {
   return b.toI64(b.loadElement(offsets, b.toI64(expert)));
 }
 
-static int64_t countExperts(KernelBuilder &b, unsigned offsets) { return b.tensorType(offsets).getDimSize(0) - 1; }
+static int64_t countExperts(KernelBuilder &b, unsigned offsets) {
+  return b.tensorType(offsets).getDimSize(0) - 1;
+}
 
-RowRange epifold::ptx::raggedRows(KernelBuilder &b, unsigned offsets, bool hasGroup) {
+RowRange epifold::ptx::raggedRows(KernelBuilder &b, unsigned offsets,
+                                  bool hasGroup) {
   if (hasGroup)
-    return {loadOffset(b, offsets, b.group()), loadOffset(b, offsets, b.add(b.group(), b.i64(1)))};
-  return {loadOffset(b, offsets, b.i64(0)), loadOffset(b, offsets, b.i64(countExperts(b, offsets)))};
+    return {loadOffset(b, offsets, b.group()),
+            loadOffset(b, offsets, b.add(b.group(), b.i64(1)))};
+  return {loadOffset(b, offsets, b.i64(0)),
+          loadOffset(b, offsets, b.i64(countExperts(b, offsets)))};
 }
 
 Value epifold::ptx::findGroup(KernelBuilder &b, unsigned offsets, Value value,
                               llvm::function_ref<Value(Value, Value)> first) {
   Value ends[] = {b.i32(0), b.i32(countExperts(b, offsets))};
-  auto isOpen = [&](ValueRange range) { return b.lt(b.i32(1), b.sub(range[1], range[0])); };
+  auto isOpen = [&](ValueRange range) {
+    return b.lt(b.i32(1), b.sub(range[1], range[0]));
+  };
   auto halve = [&](ValueRange range) -> KernelBuilder::Values {
     Value middle = b.shiftRight(b.add(range[0], range[1]), 1);
     Value isBelow = b.le(first(loadOffset(b, offsets, middle), middle), value);
-    return {b.select(isBelow, middle, range[0]), b.select(isBelow, range[1], middle)};
+    return {b.select(isBelow, middle, range[0]),
+            b.select(isBelow, range[1], middle)};
   };
   return b.whileLoop(ends, isOpen, halve)[0];
 }

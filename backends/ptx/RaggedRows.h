@@ -18,13 +18,17 @@ struct RowRange {
 /// i64 first row of expert `expert` (i32 or i64) by the operand `offsets`.
 mlir::Value loadOffset(KernelBuilder &b, unsigned offsets, mlir::Value expert);
 
-/// The rows of the launch's group, or of all experts when the op has no `group`.
+/// The rows of the launch's group, or of all experts when the op has no
+/// `group`.
 RowRange raggedRows(KernelBuilder &b, unsigned offsets, bool hasGroup);
 
-/// i32: the largest g with `first(offsets[g], g) <= value`, where `first` (i64 and i32 in, i64 out) does not fall with
-/// g and `first` of group 0 is at most `value`. With `first` the offset itself this is the expert of row `value`.
-mlir::Value findGroup(KernelBuilder &b, unsigned offsets, mlir::Value value,
-                      llvm::function_ref<mlir::Value(mlir::Value offset, mlir::Value group)> first);
+/// i32: the largest g with `first(offsets[g], g) <= value`, where `first` (i64
+/// and i32 in, i64 out) does not fall with g and `first` of group 0 is at most
+/// `value`. With `first` the offset itself this is the expert of row `value`.
+mlir::Value
+findGroup(KernelBuilder &b, unsigned offsets, mlir::Value value,
+          llvm::function_ref<mlir::Value(mlir::Value offset, mlir::Value group)>
+              first);
 
 } // namespace epifold::ptx
 

@@ -24,8 +24,9 @@ Value KernelBuilder::extend(Value value) {
     return arith::ExtFOp::create(*this, getF32Type(), value);
   if (!value.getType().isBF16())
     return value;
-  // As integers, so that LLVM never sees that an f32 operation on two extended values could be done in bf16: for
-  // subnormal results that would round once where the contract rounds twice.
+  // As integers, so that LLVM never sees that an f32 operation on two extended
+  // values could be done in bf16: for subnormal results that would round once
+  // where the contract rounds twice.
   Value bits = arith::BitcastOp::create(*this, getI16Type(), value);
   bits = shiftLeft(arith::ExtUIOp::create(*this, getI32Type(), bits), 16);
   return arith::BitcastOp::create(*this, getF32Type(), bits);
@@ -39,13 +40,17 @@ Value KernelBuilder::round(Value value, Type type) {
   return arith::TruncFOp::create(*this, type, value);
 }
 
-Value KernelBuilder::fma(Value a, Value b, Value c) { return LLVM::FMAOp::create(*this, a, b, c); }
+Value KernelBuilder::fma(Value a, Value b, Value c) {
+  return LLVM::FMAOp::create(*this, a, b, c);
+}
 
-Value KernelBuilder::math(kernel::MathFunction function, kernel::Accuracy accuracy, Value input) {
+Value KernelBuilder::math(kernel::MathFunction function,
+                          kernel::Accuracy accuracy, Value input) {
   return expandMath(*this, getLoc(), function, accuracy, input);
 }
 
-/// Clones an arith op whose floats are bf16 or f16 as one that computes in f32 and rounds once.
+/// Clones an arith op whose floats are bf16 or f16 as one that computes in f32
+/// and rounds once.
 static void cloneInF32(KernelBuilder &b, Operation &op, IRMapping &mapping) {
   SmallVector<Value> operands;
   for (Value operand : op.getOperands()) {
@@ -54,33 +59,40 @@ static void cloneInF32(KernelBuilder &b, Operation &op, IRMapping &mapping) {
   }
   Type resultType = op.getResult(0).getType();
   OperationState state(op.getLoc(), op.getName(), operands,
-                       {isSmallFloat(resultType) ? b.getF32Type() : resultType}, op.getAttrs());
+                       {isSmallFloat(resultType) ? b.getF32Type() : resultType},
+                       op.getAttrs());
   Value result = b.create(state)->getResult(0);
-  mapping.map(op.getResult(0), isSmallFloat(resultType) ? b.round(result, resultType) : result);
+  mapping.map(op.getResult(0),
+              isSmallFloat(resultType) ? b.round(result, resultType) : result);
 }
 
 /// An exact conversion to a wider float type.
 static Value widen(KernelBuilder &b, Value value, Type type) {
   value = b.extend(value);
-  return value.getType() == type ? value : arith::ExtFOp::create(b, type, value);
+  return value.getType() == type ? value
+                                 : arith::ExtFOp::create(b, type, value);
 }
 
 static bool computesInSmallFloats(Operation &op) {
   if (isa<arith::SelectOp, arith::BitcastOp, arith::ConstantOp>(op))
     return false;
-  return llvm::any_of(op.getOperandTypes(), isSmallFloat) && !isa<arith::ExtFOp>(op);
+  return llvm::any_of(op.getOperandTypes(), isSmallFloat) &&
+         !isa<arith::ExtFOp>(op);
 }
 
-KernelBuilder::Values KernelBuilder::inlineRegion(Region &region, ValueRange arguments) {
+KernelBuilder::Values KernelBuilder::inlineRegion(Region &region,
+                                                  ValueRange arguments) {
   Block &block = region.front();
   IRMapping mapping;
   mapping.map(block.getArguments(), arguments);
   for (Operation &op : block.without_terminator()) {
     auto mapped = [&](unsigned i) { return mapping.lookup(op.getOperand(i)); };
     if (auto math = dyn_cast<kernel::MathOp>(op))
-      mapping.map(math.getResult(), this->math(math.getFunction(), math.getAccuracy(), mapped(0)));
+      mapping.map(math.getResult(), this->math(math.getFunction(),
+                                               math.getAccuracy(), mapped(0)));
     else if (isa<arith::ExtFOp>(op))
-      mapping.map(op.getResult(0), widen(*this, mapped(0), op.getResult(0).getType()));
+      mapping.map(op.getResult(0),
+                  widen(*this, mapped(0), op.getResult(0).getType()));
     else if (isa<arith::TruncFOp>(op))
       mapping.map(op.getResult(0), round(mapped(0), op.getResult(0).getType()));
     else if (computesInSmallFloats(op))
@@ -88,5 +100,7 @@ KernelBuilder::Values KernelBuilder::inlineRegion(Region &region, ValueRange arg
     else
       clone(op, mapping);
   }
-  return llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value value) { return mapping.lookup(value); });
+  return llvm::map_to_vector(
+      block.getTerminator()->getOperands(),
+      [&](Value value) { return mapping.lookup(value); });
 }

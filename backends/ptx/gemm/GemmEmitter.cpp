@@ -13,12 +13,17 @@ using namespace epifold::ptx;
 FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op) {
   GemmProblem problem(op);
   if (problem.depth == 0 || problem.columns == 0)
-    return op.emitOpError("has no ") << (problem.depth == 0 ? "reduction steps" : "columns") << "; it needs no kernel";
-  // The accumulators of all products of a row and column live in one thread's registers.
+    return op.emitOpError("has no ")
+           << (problem.depth == 0 ? "reduction steps" : "columns")
+           << "; it needs no kernel";
+  // The accumulators of all products of a row and column live in one thread's
+  // registers.
   constexpr int64_t kMaxProducts = 8;
   if (problem.products > kMaxProducts)
-    return op.emitOpError("shares A among ") << problem.products << " products; the PTX backend takes at most "
-                                             << kMaxProducts << ", split it";
+    return op.emitOpError("shares A among ")
+           << problem.products << " products; the PTX backend takes at most "
+           << kMaxProducts << ", split it";
   GemmSchedule schedule = chooseSchedule(problem);
-  return problem.usesMatrixUnit() ? emitMmaGemm(problem, schedule) : emitFmaGemm(problem, schedule);
+  return problem.usesMatrixUnit() ? emitMmaGemm(problem, schedule)
+                                  : emitFmaGemm(problem, schedule);
 }

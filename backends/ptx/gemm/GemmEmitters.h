@@ -10,11 +10,15 @@
 
 namespace epifold::ptx {
 
-/// f32 and f64: one fma a step, k ascending, no step that the product does not have.
-KernelSource emitFmaGemm(const GemmProblem &problem, const GemmSchedule &schedule);
+/// f32 and f64: one fma a step, k ascending, no step that the product does not
+/// have.
+KernelSource emitFmaGemm(const GemmProblem &problem,
+                         const GemmSchedule &schedule);
 
-/// bf16 and f16: `mma.sync` m16n8k16 into f32, each tap zero-padded to a multiple of 16 steps; sm_80 and later.
-KernelSource emitMmaGemm(const GemmProblem &problem, const GemmSchedule &schedule);
+/// bf16 and f16: `mma.sync` m16n8k16 into f32, each tap zero-padded to a
+/// multiple of 16 steps; sm_80 and later.
+KernelSource emitMmaGemm(const GemmProblem &problem,
+                         const GemmSchedule &schedule);
 
 } // namespace epifold::ptx
 

@@ -24,7 +24,8 @@ struct Access {
 
 class EpilogueEmitter {
 public:
-  EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile, const AccumulatorLayout &layout);
+  EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem,
+                  const GemmTile &tile, const AccumulatorLayout &layout);
   void emit(AccumulatorAt accumulator);
 
 private:
@@ -32,19 +33,26 @@ private:
   using Values = KernelBuilder::Values;
 
   /// Columns that are stored under one condition.
-  int64_t guardedColumns() const { return problem.columns % layout.runLength == 0 ? layout.runLength : 1; }
+  int64_t guardedColumns() const {
+    return problem.columns % layout.runLength == 0 ? layout.runLength : 1;
+  }
   Access describe(unsigned operand, AffineMap map);
-  Value columnAt(int64_t run, int64_t lane) { return b.add(layout.column, b.i64(layout.runs[run] + lane)); }
+  Value columnAt(int64_t run, int64_t lane) {
+    return b.add(layout.column, b.i64(layout.runs[run] + lane));
+  }
   Value isInside(Value column) {
     return layout.isFull ? b.i1(true) : b.lt(column, b.i64(problem.columns));
   }
-  Value offsetAt(const Access &access, Value rowOffset, Value row, int64_t run, int64_t lane);
+  Value offsetAt(const Access &access, Value rowOffset, Value row, int64_t run,
+                 int64_t lane);
   Value rowOffset(const Access &access, Value row);
-  Values loadRun(const Access &access, Value rowOffset, Value row, int64_t run, int64_t lane, int64_t count);
+  Values loadRun(const Access &access, Value rowOffset, Value row, int64_t run,
+                 int64_t lane, int64_t count);
   void loadColumnVectors();
   void emitRow(int64_t row, AccumulatorAt accumulator);
-  void emitPiece(int64_t row, int64_t run, int64_t lane, int64_t count, ArrayRef<Value> rowOffsets,
-                 ArrayRef<Value> rowVectors, AccumulatorAt accumulator);
+  void emitPiece(int64_t row, int64_t run, int64_t lane, int64_t count,
+                 ArrayRef<Value> rowOffsets, ArrayRef<Value> rowVectors,
+                 AccumulatorAt accumulator);
 
   KernelBuilder &b;
   const GemmProblem &problem;
@@ -56,57 +64,74 @@ private:
 };
 } // namespace
 
-EpilogueEmitter::EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile,
+EpilogueEmitter::EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem,
+                                 const GemmTile &tile,
                                  const AccumulatorLayout &layout)
     : b(b), problem(problem), tile(tile), layout(layout) {
   kernel::GemmOp op = problem.op;
-  for (auto [i, map] : llvm::enumerate(op.getIndexingMaps().getAsValueRange<AffineMapAttr>())) {
+  for (auto [i, map] :
+       llvm::enumerate(op.getIndexingMaps().getAsValueRange<AffineMapAttr>())) {
     bool isExtra = i < op.getExtras().size();
-    unsigned operand = isExtra ? problem.firstExtra + i : problem.firstOut + i - op.getExtras().size();
+    unsigned operand = isExtra ? problem.firstExtra + i
+                               : problem.firstOut + i - op.getExtras().size();
     (isExtra ? extras : outs).push_back(describe(operand, map));
   }
 }
 
 Access EpilogueEmitter::describe(unsigned operand, AffineMap map) {
-  Access access{operand, map, movementAlong(map, kRowDim), movementAlong(map, kColumnDim), false};
-  access.isVector = guardedColumns() > 1 && access.alongColumn == Movement::Contiguous &&
-                    vectorAlignment(b.tensorType(operand), map, kColumnDim, layout.runLength) == layout.runLength;
+  Access access{operand, map, movementAlong(map, kRowDim),
+                movementAlong(map, kColumnDim), false};
+  access.isVector = guardedColumns() > 1 &&
+                    access.alongColumn == Movement::Contiguous &&
+                    vectorAlignment(b.tensorType(operand), map, kColumnDim,
+                                    layout.runLength) == layout.runLength;
   return access;
 }
 
-/// The offset of the thread's first column, from which the others follow by constants when the column moves linearly.
+/// The offset of the thread's first column, from which the others follow by
+/// constants when the column moves linearly.
 Value EpilogueEmitter::rowOffset(const Access &access, Value row) {
   if (access.alongColumn == Movement::Other)
     return {};
-  return elementOffset(b, access.operand, access.map, {tile.group, row, layout.column}, tile.group);
+  return elementOffset(b, access.operand, access.map,
+                       {tile.group, row, layout.column}, tile.group);
 }
 
-Value EpilogueEmitter::offsetAt(const Access &access, Value rowOffset, Value row, int64_t run, int64_t lane) {
+Value EpilogueEmitter::offsetAt(const Access &access, Value rowOffset,
+                                Value row, int64_t run, int64_t lane) {
   if (access.alongColumn == Movement::Other)
-    return elementOffset(b, access.operand, access.map, {tile.group, row, columnAt(run, lane)}, tile.group);
+    return elementOffset(b, access.operand, access.map,
+                         {tile.group, row, columnAt(run, lane)}, tile.group);
   Value stride = strideAlong(b, access.operand, access.map, kColumnDim);
   return b.add(rowOffset, b.mul(stride, b.i64(layout.runs[run] + lane)));
 }
 
-EpilogueEmitter::Values EpilogueEmitter::loadRun(const Access &access, Value rowOffset, Value row, int64_t run,
-                                                 int64_t lane, int64_t count) {
+EpilogueEmitter::Values EpilogueEmitter::loadRun(const Access &access,
+                                                 Value rowOffset, Value row,
+                                                 int64_t run, int64_t lane,
+                                                 int64_t count) {
   Type element = b.elementType(access.operand);
   if (access.isVector)
     return b.loadVector(
-        element, b.elementPointer(b.pointer(access.operand), element, offsetAt(access, rowOffset, row, run, lane)),
+        element,
+        b.elementPointer(b.pointer(access.operand), element,
+                         offsetAt(access, rowOffset, row, run, lane)),
         count);
   Values values;
   for (int64_t i : llvm::seq(count))
-    values.push_back(b.loadElement(access.operand, offsetAt(access, rowOffset, row, run, lane + i)));
+    values.push_back(b.loadElement(
+        access.operand, offsetAt(access, rowOffset, row, run, lane + i)));
   return values;
 }
 
-/// Loads what depends on the column alone before any store, as a store might otherwise have changed it for all that
-/// LLVM knows. A run outside the product reads the tile's first columns.
+/// Loads what depends on the column alone before any store, as a store might
+/// otherwise have changed it for all that LLVM knows. A run outside the product
+/// reads the tile's first columns.
 void EpilogueEmitter::loadColumnVectors() {
   columnVectors.resize(extras.size());
   for (auto [access, runs] : llvm::zip(extras, columnVectors)) {
-    if (access.alongRow != Movement::None || access.alongColumn == Movement::None)
+    if (access.alongRow != Movement::None ||
+        access.alongColumn == Movement::None)
       continue;
     for (int64_t run : llvm::seq(layout.runs.size())) {
       Values &values = runs.emplace_back();
@@ -114,24 +139,31 @@ void EpilogueEmitter::loadColumnVectors() {
       for (int64_t lane = 0; lane < layout.runLength; lane += step) {
         Value column = columnAt(run, lane);
         Value safe = b.select(isInside(column), column, tile.column);
-        Value offset = elementOffset(b, access.operand, access.map, {tile.group, b.i64(0), safe}, tile.group);
+        Value offset = elementOffset(b, access.operand, access.map,
+                                     {tile.group, b.i64(0), safe}, tile.group);
         Type element = b.elementType(access.operand);
-        llvm::append_range(values,
-                           b.loadVector(element, b.elementPointer(b.pointer(access.operand), element, offset), step));
+        llvm::append_range(
+            values, b.loadVector(element,
+                                 b.elementPointer(b.pointer(access.operand),
+                                                  element, offset),
+                                 step));
       }
     }
   }
 }
 
-void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane, int64_t count, ArrayRef<Value> rowOffsets,
-                                ArrayRef<Value> rowVectors, AccumulatorAt accumulator) {
+void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane,
+                                int64_t count, ArrayRef<Value> rowOffsets,
+                                ArrayRef<Value> rowVectors,
+                                AccumulatorAt accumulator) {
   Value rowValue = b.add(tile.row, layout.rows[row]);
   SmallVector<Values> loaded(extras.size()), results(outs.size());
   for (auto [i, access] : llvm::enumerate(extras)) {
     if (rowVectors[i])
       loaded[i].assign(count, rowVectors[i]);
     else if (!columnVectors[i].empty())
-      loaded[i] = llvm::to_vector(ArrayRef(columnVectors[i][run]).slice(lane, count));
+      loaded[i] =
+          llvm::to_vector(ArrayRef(columnVectors[i][run]).slice(lane, count));
     else
       loaded[i] = loadRun(access, rowOffsets[i], rowValue, run, lane, count);
   }
@@ -141,7 +173,8 @@ void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane, int64_t 
       arguments.push_back(accumulator(product, row, run, lane + column));
     for (Values &values : loaded)
       arguments.push_back(values[column]);
-    for (auto [out, value] : llvm::enumerate(b.inlineRegion(problem.op.getEpilogue(), arguments)))
+    for (auto [out, value] :
+         llvm::enumerate(b.inlineRegion(problem.op.getEpilogue(), arguments)))
       results[out].push_back(value);
   }
   for (auto [i, access] : llvm::enumerate(outs)) {
@@ -150,8 +183,9 @@ void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane, int64_t 
     int64_t step = access.isVector ? count : 1;
     for (int64_t first = 0; first < count; first += step) {
       Value offset = offsetAt(access, rowOffset, rowValue, run, lane + first);
-      b.storeVector(ArrayRef(results[i]).slice(first, step),
-                    b.elementPointer(b.pointer(access.operand), element, offset));
+      b.storeVector(
+          ArrayRef(results[i]).slice(first, step),
+          b.elementPointer(b.pointer(access.operand), element, offset));
     }
   }
 }
@@ -163,13 +197,15 @@ void EpilogueEmitter::emitRow(int64_t row, AccumulatorAt accumulator) {
     for (const Access &access : llvm::concat<const Access>(extras, outs))
       rowOffsets.push_back(rowOffset(access, rowValue));
     for (auto [i, access] : llvm::enumerate(extras))
-      rowVectors.push_back(access.alongColumn == Movement::None ? b.loadElement(access.operand, rowOffsets[i])
-                                                                : Value());
+      rowVectors.push_back(access.alongColumn == Movement::None
+                               ? b.loadElement(access.operand, rowOffsets[i])
+                               : Value());
     int64_t count = guardedColumns();
     for (int64_t run : llvm::seq(layout.runs.size()))
       for (int64_t lane = 0; lane < layout.runLength; lane += count)
-        b.ifThen(isInside(columnAt(run, lane)),
-                 [&] { emitPiece(row, run, lane, count, rowOffsets, rowVectors, accumulator); });
+        b.ifThen(isInside(columnAt(run, lane)), [&] {
+          emitPiece(row, run, lane, count, rowOffsets, rowVectors, accumulator);
+        });
   });
 }
 
@@ -179,7 +215,9 @@ void EpilogueEmitter::emit(AccumulatorAt accumulator) {
     emitRow(row, accumulator);
 }
 
-void epifold::ptx::emitEpilogue(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile,
-                                const AccumulatorLayout &layout, AccumulatorAt accumulator) {
+void epifold::ptx::emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
+                                const GemmTile &tile,
+                                const AccumulatorLayout &layout,
+                                AccumulatorAt accumulator) {
   EpilogueEmitter(b, problem, tile, layout).emit(accumulator);
 }

@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Applies a product's epilogue region to a thread's accumulators and stores the outs.
+// Applies a product's epilogue region to a thread's accumulators and stores the
+// outs.
 
 #ifndef EPIFOLD_BACKENDS_PTX_GEMM_GEMMEPILOGUE_H
 #define EPIFOLD_BACKENDS_PTX_GEMM_GEMMEPILOGUE_H
@@ -11,11 +12,13 @@
 
 namespace epifold::ptx {
 
-/// Where a thread's accumulators lie: for each row (i64, from the tile's first one) and each run of `runLength`
-/// neighbouring columns, which starts at `column + runs[i]`.
+/// Where a thread's accumulators lie: for each row (i64, from the tile's first
+/// one) and each run of `runLength` neighbouring columns, which starts at
+/// `column + runs[i]`.
 struct AccumulatorLayout {
   llvm::SmallVector<mlir::Value> rows;
-  /// i64 first column of the thread in the whole product; a multiple of `runLength`.
+  /// i64 first column of the thread in the whole product; a multiple of
+  /// `runLength`.
   mlir::Value column;
   llvm::SmallVector<int64_t> runs;
   int64_t runLength;
@@ -24,11 +27,14 @@ struct AccumulatorLayout {
 };
 
 /// The accumulator of (product, row number, run number, column in the run).
-using AccumulatorAt = llvm::function_ref<mlir::Value(int64_t product, int64_t row, int64_t run, int64_t lane)>;
+using AccumulatorAt = llvm::function_ref<mlir::Value(
+    int64_t product, int64_t row, int64_t run, int64_t lane)>;
 
-/// Emits loads of extras, the region, and guarded stores for all of a thread's accumulators. Extras that depend on the
-/// column alone are loaded once a thread, those that depend on the row alone once a row.
-void emitEpilogue(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile, const AccumulatorLayout &layout,
+/// Emits loads of extras, the region, and guarded stores for all of a thread's
+/// accumulators. Extras that depend on the column alone are loaded once a
+/// thread, those that depend on the row alone once a row.
+void emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
+                  const GemmTile &tile, const AccumulatorLayout &layout,
                   AccumulatorAt accumulator);
 
 } // namespace epifold::ptx

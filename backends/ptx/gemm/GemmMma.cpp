@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Emits bf16 and f16 products on mma.sync: cp.async into swizzled shared memory, ldmatrix, m16n8k16.
+// Emits bf16 and f16 products on mma.sync: cp.async into swizzled shared
+// memory, ldmatrix, m16n8k16.
 
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
@@ -14,20 +15,25 @@ using namespace epifold;
 using namespace epifold::ptx;
 
 namespace {
-constexpr int64_t kPiece = 8;        // elements of a 16-byte access
+constexpr int64_t kPiece = 8; // elements of a 16-byte access
 constexpr int64_t kPieceBytes = 16;
-constexpr int64_t kSlab = 32;        // elements of a line of shared memory: four pieces
+constexpr int64_t kSlab =
+    32; // elements of a line of shared memory: four pieces
 constexpr int64_t kLineBytes = kSlab * 2;
-constexpr int64_t kStep = 16;        // k of one mma
+constexpr int64_t kStep = 16; // k of one mma
 constexpr int64_t kMmaRows = 16, kMmaColumns = 8;
 
 class MmaEmitter {
 public:
   MmaEmitter(const GemmProblem &problem, const GemmSchedule &schedule)
-      : problem(problem), schedule(schedule), threads(32 * schedule.rowUnits * schedule.columnUnits),
+      : problem(problem), schedule(schedule),
+        threads(32 * schedule.rowUnits * schedule.columnUnits),
         rowFragments(schedule.tileRows / schedule.rowUnits / kMmaRows),
-        columnFragments(schedule.tileColumns / schedule.columnUnits / kMmaColumns),
-        stageBytes((schedule.tileRows + problem.products * schedule.tileColumns) * kLineBytes),
+        columnFragments(schedule.tileColumns / schedule.columnUnits /
+                        kMmaColumns),
+        stageBytes(
+            (schedule.tileRows + problem.products * schedule.tileColumns) *
+            kLineBytes),
         b(problem.op, "gemm_mma", {threads, 1, 1}) {}
 
   KernelSource emit();
@@ -44,25 +50,37 @@ private:
     SmallVector<RowOfB> rowsB;
   };
 
-  int64_t piecesOfThread(const Panel &panel) const { return llvm::divideCeil(panel.lines * kSlab / kPiece, threads); }
-  Value lineOfPiece(int64_t number) { return b.div(b.add(b.threadId(), b.i32(number * threads)), b.i32(kSlab / kPiece)); }
+  int64_t piecesOfThread(const Panel &panel) const {
+    return llvm::divideCeil(panel.lines * kSlab / kPiece, threads);
+  }
+  Value lineOfPiece(int64_t number) {
+    return b.div(b.add(b.threadId(), b.i32(number * threads)),
+                 b.i32(kSlab / kPiece));
+  }
   void makePanels(const GemmTile &tile);
 
   void copySlab(Value index, Value stage);
-  void copyPiece(const Panel &panel, int64_t number, const GemmSlab &slab, Value stageStart);
+  void copyPiece(const Panel &panel, int64_t number, const GemmSlab &slab,
+                 Value stageStart);
   Values loadFragment(Value address);
-  Value multiply(ArrayRef<Value> a, ArrayRef<Value> bOperand, ArrayRef<Value> c);
-  Values computeStep(ValueRange accumulators, ArrayRef<Values> columns, Value stageStart, int64_t stepInSlab);
+  Value multiply(ArrayRef<Value> a, ArrayRef<Value> bOperand,
+                 ArrayRef<Value> c);
+  Values computeStep(ValueRange accumulators, ArrayRef<Values> columns,
+                     Value stageStart, int64_t stepInSlab);
   Values computeSlab(ValueRange accumulators, Value index, Value stageStart);
   Values mainLoop();
   void epilogue(const GemmTile &tile, ValueRange accumulators);
 
-  Value shared(Value byte) { return b.elementPointer(memory, b.getI8Type(), byte); }
+  Value shared(Value byte) {
+    return b.elementPointer(memory, b.getI8Type(), byte);
+  }
   Value warpRow() {
-    return b.mul(b.div(b.warpId(), b.i32(schedule.columnUnits)), b.i32(rowFragments * kMmaRows));
+    return b.mul(b.div(b.warpId(), b.i32(schedule.columnUnits)),
+                 b.i32(rowFragments * kMmaRows));
   }
   Value warpColumn() {
-    return b.mul(b.rem(b.warpId(), b.i32(schedule.columnUnits)), b.i32(columnFragments * kMmaColumns));
+    return b.mul(b.rem(b.warpId(), b.i32(schedule.columnUnits)),
+                 b.i32(columnFragments * kMmaColumns));
   }
   /// The first of the four accumulators of a fragment.
   int64_t accumulatorIndex(int64_t product, int64_t row, int64_t column) const {
@@ -78,46 +96,60 @@ private:
 };
 } // namespace
 
-//===--- Global to shared memory -----------------------------------------------------------------------------------===//
+//===--- Global to shared memory
+//-----------------------------------------------------------------------------------===//
 
 void MmaEmitter::makePanels(const GemmTile &tile) {
   memory = b.dynamicShared(schedule.stages * stageBytes);
-  Panel &a = panels.emplace_back(Panel{problem.a, schedule.tileRows, 0, {}, {}});
+  Panel &a =
+      panels.emplace_back(Panel{problem.a, schedule.tileRows, 0, {}, {}});
   for (int64_t i : llvm::seq(piecesOfThread(a)))
     a.rowsA.push_back(rowOfA(b, problem, tile, lineOfPiece(i)));
   for (int64_t product : llvm::seq(problem.products)) {
-    int64_t firstByte = (schedule.tileRows + product * schedule.tileColumns) * kLineBytes;
-    Panel &panel = panels.emplace_back(
-        Panel{problem.firstB + unsigned(product), schedule.tileColumns, firstByte, {}, {}});
+    int64_t firstByte =
+        (schedule.tileRows + product * schedule.tileColumns) * kLineBytes;
+    Panel &panel = panels.emplace_back(Panel{problem.firstB + unsigned(product),
+                                             schedule.tileColumns,
+                                             firstByte,
+                                             {},
+                                             {}});
     for (int64_t i : llvm::seq(piecesOfThread(panel)))
       panel.rowsB.push_back(rowOfB(b, problem, tile, lineOfPiece(i)));
   }
 }
 
-/// Piece p of line l lies in slot p ^ (l / 2 mod 4): eight lines that a matrix load reads together, and the four pieces
-/// of two neighbouring lines, then take different banks.
+/// Piece p of line l lies in slot p ^ (l / 2 mod 4): eight lines that a matrix
+/// load reads together, and the four pieces of two neighbouring lines, then
+/// take different banks.
 static Value swizzledByte(KernelBuilder &b, Value line, Value piece) {
   Value slot = b.bitXor(piece, b.bitAnd(b.shiftRight(line, 1), b.i32(3)));
   return b.add(b.mul(line, b.i32(kLineBytes)), b.mul(slot, b.i32(kPieceBytes)));
 }
 
-void MmaEmitter::copyPiece(const Panel &panel, int64_t number, const GemmSlab &slab, Value stageStart) {
-  SlabOfRow row = panel.rowsA.empty() ? slabOfB(b, problem, panel.rowsB[number], slab)
-                                      : slabOfA(b, problem, panel.rowsA[number], slab);
+void MmaEmitter::copyPiece(const Panel &panel, int64_t number,
+                           const GemmSlab &slab, Value stageStart) {
+  SlabOfRow row = panel.rowsA.empty()
+                      ? slabOfB(b, problem, panel.rowsB[number], slab)
+                      : slabOfA(b, problem, panel.rowsA[number], slab);
   Value piece = b.rem(b.threadId(), b.i32(kSlab / kPiece));
   Value depth = b.mul(piece, b.i32(kPiece));
-  Value byte = b.add(b.add(stageStart, b.i32(panel.firstByte)), swizzledByte(b, lineOfPiece(number), piece));
+  Value byte = b.add(b.add(stageStart, b.i32(panel.firstByte)),
+                     swizzledByte(b, lineOfPiece(number), piece));
   if (!problem.readsPieces(kPiece)) {
-    Values values = loadPiece(b, problem, schedule, panel.operand, b.getI16Type(), slab, row, depth, kPiece);
+    Values values = loadPiece(b, problem, schedule, panel.operand,
+                              b.getI16Type(), slab, row, depth, kPiece);
     b.storeVector(values, shared(byte));
     return;
   }
-  Value isThere = b.logicalAnd(row.isValid, isInsideTap(b, problem, schedule, slab, depth, kPiece));
+  Value isThere = b.logicalAnd(
+      row.isValid, isInsideTap(b, problem, schedule, slab, depth, kPiece));
   Value offset = b.select(isThere, b.add(row.offset, b.toI64(depth)), b.i64(0));
-  Value source = b.elementPointer(b.pointer(panel.operand), problem.element, offset);
+  Value source =
+      b.elementPointer(b.pointer(panel.operand), problem.element, offset);
   // A source size of 0 reads nothing and fills the piece with zeros.
   Value bytes = b.select(isThere, b.i32(kPieceBytes), b.i32(0));
-  NVVM::CpAsyncOp::create(b, shared(byte), source, kPieceBytes, NVVM::LoadCacheModifierKind::CG, bytes);
+  NVVM::CpAsyncOp::create(b, shared(byte), source, kPieceBytes,
+                          NVVM::LoadCacheModifierKind::CG, bytes);
 }
 
 void MmaEmitter::copySlab(Value index, Value stage) {
@@ -133,66 +165,85 @@ void MmaEmitter::copySlab(Value index, Value stage) {
     }
 }
 
-//===--- Shared memory to accumulators -----------------------------------------------------------------------------===//
+//===--- Shared memory to accumulators
+//-----------------------------------------------------------------------------===//
 
 /// Four 8×8 matrices, one 32-bit register a lane each.
 MmaEmitter::Values MmaEmitter::loadFragment(Value byte) {
   Type i32 = b.getI32Type();
-  Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
+  Type type =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-  Value loaded = NVVM::LdMatrixOp::create(b, type, shared(byte), 4, NVVM::MMALayout::row, shape,
-                                          NVVM::LdStMatrixEltType::B16);
+  Value loaded =
+      NVVM::LdMatrixOp::create(b, type, shared(byte), 4, NVVM::MMALayout::row,
+                               shape, NVVM::LdStMatrixEltType::B16);
   Values registers;
   for (int64_t i : llvm::seq(4)) {
     Value value = LLVM::ExtractValueOp::create(b, loaded, i);
     // The f16 form of the op takes pairs, the bf16 form plain registers.
     if (problem.element.isF16())
-      value = LLVM::BitcastOp::create(b, VectorType::get({2}, b.getF16Type()), value);
+      value = LLVM::BitcastOp::create(b, VectorType::get({2}, b.getF16Type()),
+                                      value);
     registers.push_back(value);
   }
   return registers;
 }
 
-Value MmaEmitter::multiply(ArrayRef<Value> a, ArrayRef<Value> bOperand, ArrayRef<Value> c) {
+Value MmaEmitter::multiply(ArrayRef<Value> a, ArrayRef<Value> bOperand,
+                           ArrayRef<Value> c) {
   Type f32 = b.getF32Type();
-  Type type = LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
-  NVVM::MMATypes element = problem.element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  return NVVM::MmaOp::create(b, type, a, bOperand, c, ArrayRef<int64_t>{kMmaRows, kMmaColumns, kStep}, std::nullopt,
-                             std::nullopt, std::array{element, element},
-                             std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  Type type =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
+  NVVM::MMATypes element =
+      problem.element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  return NVVM::MmaOp::create(
+      b, type, a, bOperand, c, ArrayRef<int64_t>{kMmaRows, kMmaColumns, kStep},
+      std::nullopt, std::nullopt, std::array{element, element},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
 }
 
 /// Sixteen k of a slab; `columns` holds B's fragments of the whole slab.
-MmaEmitter::Values MmaEmitter::computeStep(ValueRange accumulators, ArrayRef<Values> columns, Value stageStart,
+MmaEmitter::Values MmaEmitter::computeStep(ValueRange accumulators,
+                                           ArrayRef<Values> columns,
+                                           Value stageStart,
                                            int64_t stepInSlab) {
   // Lane l addresses line l mod 16, and piece l / 16 of the step.
   Value line = b.add(warpRow(), b.rem(b.laneId(), b.i32(16)));
-  Value piece = b.add(b.div(b.laneId(), b.i32(16)), b.i32(stepInSlab * kStep / kPiece));
+  Value piece =
+      b.add(b.div(b.laneId(), b.i32(16)), b.i32(stepInSlab * kStep / kPiece));
   Value first = b.add(stageStart, swizzledByte(b, line, piece));
   SmallVector<Values> rows;
   for (int64_t row : llvm::seq(rowFragments))
-    rows.push_back(loadFragment(b.add(first, b.i32(row * kMmaRows * kLineBytes))));
+    rows.push_back(
+        loadFragment(b.add(first, b.i32(row * kMmaRows * kLineBytes))));
   Values next(accumulators);
   for (int64_t product : llvm::seq(problem.products))
     for (int64_t row : llvm::seq(rowFragments))
       for (int64_t column : llvm::seq(columnFragments)) {
         int64_t index = accumulatorIndex(product, row, column);
-        ArrayRef<Value> fragment = ArrayRef(columns[product * columnFragments + column]).slice(2 * stepInSlab, 2);
-        Value result = multiply(rows[row], fragment, ArrayRef(next).slice(index, 4));
+        ArrayRef<Value> fragment =
+            ArrayRef(columns[product * columnFragments + column])
+                .slice(2 * stepInSlab, 2);
+        Value result =
+            multiply(rows[row], fragment, ArrayRef(next).slice(index, 4));
         for (int64_t i : llvm::seq(4))
           next[index + i] = LLVM::ExtractValueOp::create(b, result, i);
       }
   return next;
 }
 
-MmaEmitter::Values MmaEmitter::computeSlab(ValueRange accumulators, Value index, Value stageStart) {
-  // Lane l addresses line l mod 8, and piece l / 8: the registers of both steps of eight columns in one load.
+MmaEmitter::Values MmaEmitter::computeSlab(ValueRange accumulators, Value index,
+                                           Value stageStart) {
+  // Lane l addresses line l mod 8, and piece l / 8: the registers of both steps
+  // of eight columns in one load.
   Value line = b.add(warpColumn(), b.rem(b.laneId(), b.i32(8)));
-  Value first = b.add(stageStart, swizzledByte(b, line, b.div(b.laneId(), b.i32(8))));
+  Value first =
+      b.add(stageStart, swizzledByte(b, line, b.div(b.laneId(), b.i32(8))));
   SmallVector<Values> columns;
   for (int64_t product : llvm::seq(problem.products))
     for (int64_t column : llvm::seq(columnFragments)) {
-      int64_t byte = panels[1 + product].firstByte + column * kMmaColumns * kLineBytes;
+      int64_t byte =
+          panels[1 + product].firstByte + column * kMmaColumns * kLineBytes;
       columns.push_back(loadFragment(b.add(first, b.i32(byte))));
     }
   Values half = computeStep(accumulators, columns, stageStart, 0);
@@ -203,11 +254,13 @@ MmaEmitter::Values MmaEmitter::computeSlab(ValueRange accumulators, Value index,
   Value depth = slabAt(b, problem, schedule, index).depth;
   return b.ifElse(
       b.le(b.add(depth, b.i32(kSlab)), b.i32(problem.depth)),
-      [&] { return computeStep(half, columns, stageStart, 1); }, [&] { return half; });
+      [&] { return computeStep(half, columns, stageStart, 1); },
+      [&] { return half; });
 }
 
-/// `stages - 1` slabs are on their way while one is computed. After the wait of iteration i slab i is complete in every
-/// thread's view once all passed the barrier, which also says that slab i - 1 is read and its stage free.
+/// `stages - 1` slabs are on their way while one is computed. After the wait of
+/// iteration i slab i is complete in every thread's view once all passed the
+/// barrier, which also says that slab i - 1 is read and its stage free.
 MmaEmitter::Values MmaEmitter::mainLoop() {
   int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 1;
   for (int64_t slab : llvm::seq(ahead)) {
@@ -217,32 +270,40 @@ MmaEmitter::Values MmaEmitter::mainLoop() {
   }
   int64_t count = problem.products * rowFragments * columnFragments * 4;
   Values zeros(count, b.constant(b.getF32Type(), 0));
-  return b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), zeros, [&](Value index, ValueRange carried) {
-    NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
-    b.barrier();
-    Value next = b.add(index, b.i32(ahead));
-    b.ifThen(b.lt(next, b.i32(slabs)), [&] { copySlab(next, b.rem(next, b.i32(schedule.stages))); });
-    NVVM::CpAsyncCommitGroupOp::create(b);
-    Value stageStart = b.mul(b.rem(index, b.i32(schedule.stages)), b.i32(stageBytes));
-    return computeSlab(carried, index, stageStart);
-  });
+  return b.forLoop(
+      b.i32(0), b.i32(slabs), b.i32(1), zeros,
+      [&](Value index, ValueRange carried) {
+        NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
+        b.barrier();
+        Value next = b.add(index, b.i32(ahead));
+        b.ifThen(b.lt(next, b.i32(slabs)),
+                 [&] { copySlab(next, b.rem(next, b.i32(schedule.stages))); });
+        NVVM::CpAsyncCommitGroupOp::create(b);
+        Value stageStart =
+            b.mul(b.rem(index, b.i32(schedule.stages)), b.i32(stageBytes));
+        return computeSlab(carried, index, stageStart);
+      });
 }
 
 void MmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
-  // Of a fragment lane l holds columns 2 (l mod 4) and the next one of rows l / 4 and l / 4 + 8.
+  // Of a fragment lane l holds columns 2 (l mod 4) and the next one of rows l /
+  // 4 and l / 4 + 8.
   AccumulatorLayout layout;
   Value firstRow = b.add(warpRow(), b.div(b.laneId(), b.i32(4)));
   for (int64_t row : llvm::seq(rowFragments * 2))
     layout.rows.push_back(b.toI64(b.add(firstRow, b.i32(row * 8))));
-  Value firstColumn = b.add(warpColumn(), b.mul(b.rem(b.laneId(), b.i32(4)), b.i32(2)));
+  Value firstColumn =
+      b.add(warpColumn(), b.mul(b.rem(b.laneId(), b.i32(4)), b.i32(2)));
   layout.column = b.add(tile.column, b.toI64(firstColumn));
   for (int64_t column : llvm::seq(columnFragments))
     layout.runs.push_back(column * kMmaColumns);
   layout.runLength = 2;
   layout.isFull = problem.columns % schedule.tileColumns == 0;
-  emitEpilogue(b, problem, tile, layout, [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
-    return accumulators[accumulatorIndex(product, row / 2, run) + row % 2 * 2 + lane];
-  });
+  emitEpilogue(b, problem, tile, layout,
+               [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
+                 return accumulators[accumulatorIndex(product, row / 2, run) +
+                                     row % 2 * 2 + lane];
+               });
 }
 
 KernelSource MmaEmitter::emit() {
@@ -255,6 +316,7 @@ KernelSource MmaEmitter::emit() {
   return b.finish();
 }
 
-KernelSource epifold::ptx::emitMmaGemm(const GemmProblem &problem, const GemmSchedule &schedule) {
+KernelSource epifold::ptx::emitMmaGemm(const GemmProblem &problem,
+                                       const GemmSchedule &schedule) {
   return MmaEmitter(problem, schedule).emit();
 }

@@ -11,21 +11,27 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 GemmProblem::GemmProblem(kernel::GemmOp op)
-    : op(op), products(op.getB().size()), columns(op.getColumns()), depth(op.getDepth()), taps(op.getTaps()),
-      groups(op.getGroups()), isConvolution(op.isConvolution()), isRagged(op.isRagged()),
-      hasGroup(op.getGroup().has_value()), hasGather(static_cast<bool>(op.getGather())),
+    : op(op), products(op.getB().size()), columns(op.getColumns()),
+      depth(op.getDepth()), taps(op.getTaps()), groups(op.getGroups()),
+      isConvolution(op.isConvolution()), isRagged(op.isRagged()),
+      hasGroup(op.getGroup().has_value()),
+      hasGather(static_cast<bool>(op.getGather())),
       hasGroupedA(!op.isConvolution() && typeOf(op.getA()).getRank() == 3),
-      element(typeOf(op.getA()).getElementType()), accumulator(op.getAccumulatorType()) {
+      element(typeOf(op.getA()).getElementType()),
+      accumulator(op.getAccumulatorType()) {
   gather = firstB + products;
   offsets = gather + (hasGather ? 1 : 0);
   firstExtra = offsets + (isRagged ? 1 : 0);
   firstOut = firstExtra + op.getExtras().size();
 }
 
-/// Rows of a group when they are known at compile time, else a number that fills any tile.
+/// Rows of a group when they are known at compile time, else a number that
+/// fills any tile.
 static int64_t knownRows(const GemmProblem &problem) {
   ArrayRef<int64_t> shape = typeOf(problem.op.getA()).getShape().drop_back();
   if (problem.hasGather)
@@ -34,22 +40,33 @@ static int64_t knownRows(const GemmProblem &problem) {
     shape = shape.drop_front();
   int64_t rows = 1;
   for (int64_t size : shape)
-    rows = ShapedType::isDynamic(size) ? INT32_MAX : llvm::MulOverflow(rows, size, rows) ? INT32_MAX : rows;
+    rows = ShapedType::isDynamic(size)           ? INT32_MAX
+           : llvm::MulOverflow(rows, size, rows) ? INT32_MAX
+                                                 : rows;
   return rows;
 }
 
-/// A product's share of a tile's columns: the accumulators of all products of a column sit in one thread.
-static int64_t shareOfColumns(int64_t columns, int64_t products, int64_t least) {
-  return std::max<int64_t>(least, columns / int64_t(llvm::PowerOf2Ceil(products)));
+/// A product's share of a tile's columns: the accumulators of all products of a
+/// column sit in one thread.
+static int64_t shareOfColumns(int64_t columns, int64_t products,
+                              int64_t least) {
+  return std::max<int64_t>(least,
+                           columns / int64_t(llvm::PowerOf2Ceil(products)));
 }
 
 static GemmSchedule chooseMatrixUnit(const GemmProblem &problem) {
   int64_t rows = knownRows(problem);
   if (rows <= 16)
-    return {16, shareOfColumns(128, problem.products, 64), 32, 4, 1, 8, 1, 1};
+    return {16, shareOfColumns(128, problem.products, 64), 32, 4, 1, 8, 8, 1};
   if (rows <= 64)
-    return {64, shareOfColumns(128, problem.products, 32), 32, 4, 2, 4, 1, 2};
-  return {128, shareOfColumns(128, problem.products, 32), 32, 4, 2, 4, 8, problem.products > 4 ? 1 : 2};
+    return {64, shareOfColumns(128, problem.products, 32), 32, 4, 2, 4, 8, 2};
+  // Loads of single elements hold many addresses, and many products many
+  // accumulators: no room for a second block.
+  bool needsRegisters = problem.products > 4 || !problem.readsPieces(8);
+  return {128, shareOfColumns(128, problem.products, 32),
+          32,  4,
+          2,   4,
+          8,   needsRegisters ? 1 : 2};
 }
 
 static GemmSchedule chooseFma(const GemmProblem &problem) {
@@ -57,9 +74,10 @@ static GemmSchedule chooseFma(const GemmProblem &problem) {
     return {64, shareOfColumns(64, problem.products, 16), 16, 2, 16, 16, 8, 1};
   if (knownRows(problem) <= 64)
     return {64, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 1};
-  return {128, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 1};
+  return {128, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 2};
 }
 
 GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem) {
-  return problem.usesMatrixUnit() ? chooseMatrixUnit(problem) : chooseFma(problem);
+  return problem.usesMatrixUnit() ? chooseMatrixUnit(problem)
+                                  : chooseFma(problem);
 }

@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// What an emitter needs to know of a kernel.gemm, and the schedule by which it is emitted.
+// What an emitter needs to know of a kernel.gemm, and the schedule by which it
+// is emitted.
 
 #ifndef EPIFOLD_BACKENDS_PTX_GEMM_GEMMSCHEDULE_H
 #define EPIFOLD_BACKENDS_PTX_GEMM_GEMMSCHEDULE_H
@@ -16,8 +17,10 @@ struct GemmProblem {
 
   /// A handle, whose accessors are not const.
   mutable kernel::GemmOp op;
-  unsigned a = 0, firstB = 1, gather = 0, offsets = 0, firstExtra = 0, firstOut = 0;
-  /// Number of B's; columns of each; reduction length of a tap; taps; groups that the launch covers.
+  unsigned a = 0, firstB = 1, gather = 0, offsets = 0, firstExtra = 0,
+           firstOut = 0;
+  /// Number of B's; columns of each; reduction length of a tap; taps; groups
+  /// that the launch covers.
   int64_t products, columns, depth, taps, groups;
   bool isConvolution, isRagged, hasGroup, hasGather;
   /// A has a leading group dimension.
@@ -30,7 +33,8 @@ struct GemmProblem {
   bool readsPieces(int64_t elements) const { return depth % elements == 0; }
 };
 
-/// How a product is cut into tiles. It never changes bits: every accumulator walks k upward alone.
+/// How a product is cut into tiles. It never changes bits: every accumulator
+/// walks k upward alone.
 struct GemmSchedule {
   /// Rows, columns of each product, and reduction steps of a block's tile.
   int64_t tileRows, tileColumns, tileDepth;

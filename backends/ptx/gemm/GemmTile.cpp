@@ -12,9 +12,11 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-//===--- Tiles of the grid -----------------------------------------------------------------------------------------===//
+//===--- Tiles of the grid
+//-----------------------------------------------------------------------------------------===//
 
-/// Rows of the outs, as the host and as the device see them: all groups' rows together where they are ragged.
+/// Rows of the outs, as the host and as the device see them: all groups' rows
+/// together where they are ragged.
 static AffineExpr gridRows(KernelBuilder &b, const GemmProblem &problem) {
   if (problem.hasGather)
     return b.gridSize(problem.gather, 0);
@@ -30,79 +32,112 @@ static Value deviceRows(KernelBuilder &b, const GemmProblem &problem) {
   return b.size(problem.a, problem.hasGroupedA ? 1 : 0);
 }
 
-static bool searchesGroup(const GemmProblem &problem) { return problem.isRagged && !problem.hasGroup; }
+static bool searchesGroup(const GemmProblem &problem) {
+  return problem.isRagged && !problem.hasGroup;
+}
 
-/// (row tile, column tile) of block `block`: `rasterRows` row tiles walk through all columns together.
-static std::pair<Value, Value> rasterize(KernelBuilder &b, const GemmSchedule &schedule, Value block, Value rowTiles,
+/// (row tile, column tile) of block `block`: `rasterRows` row tiles walk
+/// through all columns together.
+static std::pair<Value, Value> rasterize(KernelBuilder &b,
+                                         const GemmSchedule &schedule,
+                                         Value block, Value rowTiles,
                                          Value columnTiles) {
   Value bandBlocks = b.mul(columnTiles, b.i32(schedule.rasterRows));
   Value bandFirst = b.mul(b.div(block, bandBlocks), b.i32(schedule.rasterRows));
-  Value bandRows = b.min(b.sub(rowTiles, bandFirst), b.i32(schedule.rasterRows));
+  Value bandRows =
+      b.min(b.sub(rowTiles, bandFirst), b.i32(schedule.rasterRows));
   Value inBand = b.rem(block, bandBlocks);
   return {b.add(bandFirst, b.rem(inBand, bandRows)), b.div(inBand, bandRows)};
 }
 
-/// The row range of a tile: [row, rowEnd), empty when the block has nothing to do.
-static GemmTile locateRows(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule, Value rowTile) {
+/// The row range of a tile: [row, rowEnd), empty when the block has nothing to
+/// do.
+static GemmTile locateRows(KernelBuilder &b, const GemmProblem &problem,
+                           const GemmSchedule &schedule, Value rowTile) {
   Value tileRows = b.i64(schedule.tileRows);
   Value zero = b.i64(0);
   if (!problem.isRagged) {
     Value group = b.toI64(b.blockId(1));
-    return {group, group, b.mul(b.toI64(rowTile), tileRows), deviceRows(b, problem), {}};
+    return {group,
+            group,
+            b.mul(b.toI64(rowTile), tileRows),
+            deviceRows(b, problem),
+            {}};
   }
   if (problem.hasGroup) {
     RowRange rows = raggedRows(b, problem.offsets, /*hasGroup=*/true);
-    return {b.group(), zero, b.add(rows.begin, b.mul(b.toI64(rowTile), tileRows)), rows.end, {}};
+    return {b.group(),
+            zero,
+            b.add(rows.begin, b.mul(b.toI64(rowTile), tileRows)),
+            rows.end,
+            {}};
   }
-  auto firstTile = [&](Value offset, Value group) { return b.add(b.div(offset, tileRows), b.toI64(group)); };
+  auto firstTile = [&](Value offset, Value group) {
+    return b.add(b.div(offset, tileRows), b.toI64(group));
+  };
   Value group = findGroup(b, problem.offsets, b.toI64(rowTile), firstTile);
   Value begin = loadOffset(b, problem.offsets, group);
   Value end = loadOffset(b, problem.offsets, b.add(group, b.i32(1)));
   Value tileInGroup = b.sub(b.toI64(rowTile), firstTile(begin, group));
-  return {b.toI64(group), b.toI64(group), b.add(begin, b.mul(tileInGroup, tileRows)), end, {}};
+  return {b.toI64(group),
+          b.toI64(group),
+          b.add(begin, b.mul(tileInGroup, tileRows)),
+          end,
+          {}};
 }
 
-void epifold::ptx::forEachTile(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
-                               llvm::function_ref<void(const GemmTile &)> body) {
+void epifold::ptx::forEachTile(
+    KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
+    llvm::function_ref<void(const GemmTile &)> body) {
   int64_t columnTiles = llvm::divideCeil(problem.columns, schedule.tileColumns);
   AffineExpr rows = gridRows(b, problem);
-  AffineExpr rowTiles = searchesGroup(problem) ? rows.floorDiv(schedule.tileRows) + problem.groups
-                                               : rows.ceilDiv(schedule.tileRows);
-  b.setGrid(rowTiles * columnTiles, b.gridConstant(problem.isRagged ? 1 : problem.groups));
+  AffineExpr rowTiles = searchesGroup(problem)
+                            ? rows.floorDiv(schedule.tileRows) + problem.groups
+                            : rows.ceilDiv(schedule.tileRows);
+  b.setGrid(rowTiles * columnTiles,
+            b.gridConstant(problem.isRagged ? 1 : problem.groups));
 
   Value columns = b.i32(columnTiles);
-  auto [rowTile, columnTile] = rasterize(b, schedule, b.blockId(), b.div(b.gridDim(), columns), columns);
+  auto [rowTile, columnTile] =
+      rasterize(b, schedule, b.blockId(), b.div(b.gridDim(), columns), columns);
   GemmTile tile = locateRows(b, problem, schedule, rowTile);
   tile.column = b.mul(b.toI64(columnTile), b.i64(schedule.tileColumns));
   b.ifThen(b.lt(tile.row, tile.rowEnd), [&] { body(tile); });
 }
 
-//===--- Slabs of the reduction ------------------------------------------------------------------------------------===//
+//===--- Slabs of the reduction
+//------------------------------------------------------------------------------------===//
 
-int64_t epifold::ptx::slabsPerTap(const GemmProblem &problem, const GemmSchedule &schedule) {
+int64_t epifold::ptx::slabsPerTap(const GemmProblem &problem,
+                                  const GemmSchedule &schedule) {
   return llvm::divideCeil(problem.depth, schedule.tileDepth);
 }
 
-int64_t epifold::ptx::countSlabs(const GemmProblem &problem, const GemmSchedule &schedule) {
+int64_t epifold::ptx::countSlabs(const GemmProblem &problem,
+                                 const GemmSchedule &schedule) {
   return problem.taps * slabsPerTap(problem, schedule);
 }
 
-GemmSlab epifold::ptx::slabAt(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
-                              Value index) {
-  Value tileDepth = b.i32(schedule.tileDepth), perTap = b.i32(slabsPerTap(problem, schedule));
+GemmSlab epifold::ptx::slabAt(KernelBuilder &b, const GemmProblem &problem,
+                              const GemmSchedule &schedule, Value index) {
+  Value tileDepth = b.i32(schedule.tileDepth),
+        perTap = b.i32(slabsPerTap(problem, schedule));
   if (problem.taps == 1)
     return {b.i32(0), b.mul(index, tileDepth)};
   return {b.div(index, perTap), b.mul(b.rem(index, perTap), tileDepth)};
 }
 
-//===--- Rows of the operands --------------------------------------------------------------------------------------===//
+//===--- Rows of the operands
+//--------------------------------------------------------------------------------------===//
 
-RowOfA epifold::ptx::rowOfA(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile, Value rowInTile) {
+RowOfA epifold::ptx::rowOfA(KernelBuilder &b, const GemmProblem &problem,
+                            const GemmTile &tile, Value rowInTile) {
   RowOfA result;
   Value row = b.add(tile.row, b.toI64(rowInTile));
   result.isValid = b.lt(row, tile.rowEnd);
   if (problem.hasGather) {
-    Value index = b.toI64(b.loadElement(problem.gather, b.select(result.isValid, row, tile.row)));
+    Value index = b.toI64(
+        b.loadElement(problem.gather, b.select(result.isValid, row, tile.row)));
     row = b.div(index, b.i64(problem.op.getGatherDivisor()));
   }
   if (problem.isConvolution)
@@ -113,50 +148,65 @@ RowOfA epifold::ptx::rowOfA(KernelBuilder &b, const GemmProblem &problem, const 
   return result;
 }
 
-RowOfB epifold::ptx::rowOfB(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile, Value columnInTile) {
+RowOfB epifold::ptx::rowOfB(KernelBuilder &b, const GemmProblem &problem,
+                            const GemmTile &tile, Value columnInTile) {
   Value column = b.add(tile.column, b.toI64(columnInTile));
-  Value row = b.add(b.mul(tile.groupOfB, b.i64(problem.taps * problem.columns)), column);
-  return {b.mul(row, b.i64(problem.depth)), b.lt(column, b.i64(problem.columns))};
+  Value row = b.add(b.mul(tile.groupOfB, b.i64(problem.taps * problem.columns)),
+                    column);
+  return {b.mul(row, b.i64(problem.depth)),
+          b.lt(column, b.i64(problem.columns))};
 }
 
-SlabOfRow epifold::ptx::slabOfA(KernelBuilder &b, const GemmProblem &problem, const RowOfA &row,
-                                const GemmSlab &slab) {
+SlabOfRow epifold::ptx::slabOfA(KernelBuilder &b, const GemmProblem &problem,
+                                const RowOfA &row, const GemmSlab &slab) {
   SlabOfRow result = {b.add(row.offset, b.toI64(slab.depth)), row.isValid};
   if (!problem.isConvolution)
     return result;
-  // Tap τ reads the row dilation · (taps − 1 − τ) earlier; before the sample's start there are zeros.
-  Value shift = b.mul(b.sub(b.i64(problem.taps - 1), b.toI64(slab.tap)), b.i64(*problem.op.getDilation()));
+  // Tap τ reads the row dilation · (taps − 1 − τ) earlier; before the sample's
+  // start there are zeros.
+  Value shift = b.mul(b.sub(b.i64(problem.taps - 1), b.toI64(slab.tap)),
+                      b.i64(*problem.op.getDilation()));
   result.offset = b.sub(result.offset, b.mul(shift, b.i64(problem.depth)));
   result.isValid = b.logicalAnd(row.isValid, b.le(shift, row.time));
   return result;
 }
 
-SlabOfRow epifold::ptx::slabOfB(KernelBuilder &b, const GemmProblem &problem, const RowOfB &row,
-                                const GemmSlab &slab) {
-  Value tapOffset = b.mul(b.toI64(slab.tap), b.i64(problem.columns * problem.depth));
-  return {b.add(row.offset, b.add(tapOffset, b.toI64(slab.depth))), row.isValid};
+SlabOfRow epifold::ptx::slabOfB(KernelBuilder &b, const GemmProblem &problem,
+                                const RowOfB &row, const GemmSlab &slab) {
+  Value tapOffset =
+      b.mul(b.toI64(slab.tap), b.i64(problem.columns * problem.depth));
+  return {b.add(row.offset, b.add(tapOffset, b.toI64(slab.depth))),
+          row.isValid};
 }
 
-Value epifold::ptx::isInsideTap(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
-                                const GemmSlab &slab, Value depthInSlab, int64_t count) {
+Value epifold::ptx::isInsideTap(KernelBuilder &b, const GemmProblem &problem,
+                                const GemmSchedule &schedule,
+                                const GemmSlab &slab, Value depthInSlab,
+                                int64_t count) {
   if (problem.depth % schedule.tileDepth == 0)
     return b.i1(true);
-  return b.le(b.add(b.add(slab.depth, depthInSlab), b.i32(count)), b.i32(problem.depth));
+  return b.le(b.add(b.add(slab.depth, depthInSlab), b.i32(count)),
+              b.i32(problem.depth));
 }
 
-KernelBuilder::Values epifold::ptx::loadPiece(KernelBuilder &b, const GemmProblem &problem,
-                                              const GemmSchedule &schedule, unsigned operand, Type type,
-                                              const GemmSlab &slab, const SlabOfRow &start, Value depthInSlab,
-                                              int64_t count) {
+KernelBuilder::Values
+epifold::ptx::loadPiece(KernelBuilder &b, const GemmProblem &problem,
+                        const GemmSchedule &schedule, unsigned operand,
+                        Type type, const GemmSlab &slab, const SlabOfRow &start,
+                        Value depthInSlab, int64_t count) {
   int64_t step = problem.readsPieces(count) ? count : 1;
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   KernelBuilder::Values values;
   for (int64_t first = 0; first < count; first += step) {
     Value depth = b.add(depthInSlab, b.i32(first));
-    Value isThere = b.logicalAnd(start.isValid, isInsideTap(b, problem, schedule, slab, depth, step));
-    // An absent element reads the operand's first one instead, so that no access needs a branch.
-    Value offset = b.select(isThere, b.add(start.offset, b.toI64(depth)), b.i64(0));
-    for (Value value : b.loadVector(type, b.elementPointer(b.pointer(operand), type, offset), step))
+    Value isThere = b.logicalAnd(
+        start.isValid, isInsideTap(b, problem, schedule, slab, depth, step));
+    // An absent element reads the operand's first one instead, so that no
+    // access needs a branch.
+    Value offset =
+        b.select(isThere, b.add(start.offset, b.toI64(depth)), b.i64(0));
+    for (Value value : b.loadVector(
+             type, b.elementPointer(b.pointer(operand), type, offset), step))
       values.push_back(b.select(isThere, value, zero));
   }
   return values;

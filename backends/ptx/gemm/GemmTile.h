@@ -10,15 +10,18 @@
 
 namespace epifold::ptx {
 
-/// A block's tile, all i64: rows `row` … `rowEnd - 1` of group `group` (as the indexing maps count them; no more than
-/// the tile's rows are this block's), columns from `column`. `groupOfB` indexes B's group dimension.
+/// A block's tile, all i64: rows `row` … `rowEnd - 1` of group `group` (as the
+/// indexing maps count them; no more than the tile's rows are this block's),
+/// columns from `column`. `groupOfB` indexes B's group dimension.
 struct GemmTile {
   mlir::Value group, groupOfB, row, rowEnd, column;
 };
 
-/// Sets the grid and calls `body` where a block has rows to compute. Row tiles of ragged rows are numbered
-/// `offsets[g] / tileRows + g + i`, a bound that needs no scan: a block finds its group by binary search.
-void forEachTile(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
+/// Sets the grid and calls `body` where a block has rows to compute. Row tiles
+/// of ragged rows are numbered `offsets[g] / tileRows + g + i`, a bound that
+/// needs no scan: a block finds its group by binary search.
+void forEachTile(KernelBuilder &b, const GemmProblem &problem,
+                 const GemmSchedule &schedule,
                  llvm::function_ref<void(const GemmTile &tile)> body);
 
 /// A step of the reduction: `tileDepth` elements of one tap, i32.
@@ -29,38 +32,50 @@ struct GemmSlab {
 /// Slabs of a tap and of the whole reduction.
 int64_t slabsPerTap(const GemmProblem &problem, const GemmSchedule &schedule);
 int64_t countSlabs(const GemmProblem &problem, const GemmSchedule &schedule);
-GemmSlab slabAt(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule, mlir::Value index);
+GemmSlab slabAt(KernelBuilder &b, const GemmProblem &problem,
+                const GemmSchedule &schedule, mlir::Value index);
 
-/// A row of A that a thread reads: the element offset of its start (i64), whether the row is the block's (i1), and in
-/// a convolution its time step (i64).
+/// A row of A that a thread reads: the element offset of its start (i64),
+/// whether the row is the block's (i1), and in a convolution its time step
+/// (i64).
 struct RowOfA {
   mlir::Value offset, isValid, time;
 };
-RowOfA rowOfA(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile, mlir::Value rowInTile);
+RowOfA rowOfA(KernelBuilder &b, const GemmProblem &problem,
+              const GemmTile &tile, mlir::Value rowInTile);
 
-/// A row of one B: the element offset of its start in tap 0 (i64) and whether it exists (i1).
+/// A row of one B: the element offset of its start in tap 0 (i64) and whether
+/// it exists (i1).
 struct RowOfB {
   mlir::Value offset, isValid;
 };
-RowOfB rowOfB(KernelBuilder &b, const GemmProblem &problem, const GemmTile &tile, mlir::Value columnInTile);
+RowOfB rowOfB(KernelBuilder &b, const GemmProblem &problem,
+              const GemmTile &tile, mlir::Value columnInTile);
 
-/// Where a slab's part of a row starts in the operand (i64), and whether the row is there for this tap (i1); what is not
-/// there reads as zero.
+/// Where a slab's part of a row starts in the operand (i64), and whether the
+/// row is there for this tap (i1); what is not there reads as zero.
 struct SlabOfRow {
   mlir::Value offset, isValid;
 };
-SlabOfRow slabOfA(KernelBuilder &b, const GemmProblem &problem, const RowOfA &row, const GemmSlab &slab);
-SlabOfRow slabOfB(KernelBuilder &b, const GemmProblem &problem, const RowOfB &row, const GemmSlab &slab);
+SlabOfRow slabOfA(KernelBuilder &b, const GemmProblem &problem,
+                  const RowOfA &row, const GemmSlab &slab);
+SlabOfRow slabOfB(KernelBuilder &b, const GemmProblem &problem,
+                  const RowOfB &row, const GemmSlab &slab);
 
-/// i1: whether `count` elements from `depthInSlab` (i32) of a slab are inside the tap; constant when all are.
-mlir::Value isInsideTap(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
-                        const GemmSlab &slab, mlir::Value depthInSlab, int64_t count);
+/// i1: whether `count` elements from `depthInSlab` (i32) of a slab are inside
+/// the tap; constant when all are.
+mlir::Value isInsideTap(KernelBuilder &b, const GemmProblem &problem,
+                        const GemmSchedule &schedule, const GemmSlab &slab,
+                        mlir::Value depthInSlab, int64_t count);
 
-/// `count` elements of a row's slab from `depthInSlab` (i32) on, as `type` (the element type or an integer as wide),
-/// zero outside. One access when rows can be read in pieces of `count`, else one an element; no access is outside.
-KernelBuilder::Values loadPiece(KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
-                                unsigned operand, mlir::Type type, const GemmSlab &slab, const SlabOfRow &start,
-                                mlir::Value depthInSlab, int64_t count);
+/// `count` elements of a row's slab from `depthInSlab` (i32) on, as `type` (the
+/// element type or an integer as wide), zero outside. One access when rows can
+/// be read in pieces of `count`, else one an element; no access is outside.
+KernelBuilder::Values loadPiece(KernelBuilder &b, const GemmProblem &problem,
+                                const GemmSchedule &schedule, unsigned operand,
+                                mlir::Type type, const GemmSlab &slab,
+                                const SlabOfRow &start, mlir::Value depthInSlab,
+                                int64_t count);
 
 } // namespace epifold::ptx
 

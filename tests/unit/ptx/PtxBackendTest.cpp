@@ -19,8 +19,10 @@ using namespace mlir;
 using namespace epifold;
 
 namespace {
-/// A product of the rows of one expert; names, group and row type are the test's.
-std::string expertProduct(llvm::StringRef function, llvm::StringRef bName, int group, llvm::StringRef depth = "64") {
+/// A product of the rows of one expert; names, group and row type are the
+/// test's.
+std::string expertProduct(llvm::StringRef function, llvm::StringRef bName,
+                          int group, llvm::StringRef depth = "64") {
   return llvm::formatv(R"(
     func.func @{0}(%a: tensor<?x{3}xbf16>, %{1}: tensor<128x{3}xbf16>, %offsets: tensor<9xi64>, %o: tensor<?x128xbf16>) {{
       %0 = kernel.gemm a(%a : tensor<?x{3}xbf16>) b(%{1} : tensor<128x{3}xbf16>) offsets(%offsets : tensor<9xi64>)
@@ -51,7 +53,8 @@ protected:
     modules.push_back(parseSourceString<ModuleOp>(text, &context));
     SmallVector<Operation *> launches;
     if (modules.back())
-      modules.back()->walk([&](DestinationStyleOpInterface op) { launches.push_back(op); });
+      modules.back()->walk(
+          [&](DestinationStyleOpInterface op) { launches.push_back(op); });
     return launches;
   }
 
@@ -67,13 +70,15 @@ ptx::EmitOptions optionsFor(llvm::StringRef target) {
 } // namespace
 
 TEST_F(PtxBackendTest, LaunchesOfAllExpertsShareAKey) {
-  auto launches = parse(expertProduct("f", "w0", 0) + expertProduct("g", "w5", 5));
+  auto launches =
+      parse(expertProduct("f", "w0", 0) + expertProduct("g", "w5", 5));
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(ptx::getKernelKey(launches[0]), ptx::getKernelKey(launches[1]));
 }
 
 TEST_F(PtxBackendTest, OperandTypesAreInTheKey) {
-  auto launches = parse(expertProduct("f", "w", 0, "64") + expertProduct("g", "w", 0, "72"));
+  auto launches = parse(expertProduct("f", "w", 0, "64") +
+                        expertProduct("g", "w", 0, "72"));
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_NE(ptx::getKernelKey(launches[0]), ptx::getKernelKey(launches[1]));
 }
@@ -94,10 +99,10 @@ TEST_F(PtxBackendTest, ParametersArePointersThenDynamicSizesThenTheGroup) {
   std::vector<std::tuple<Kind, unsigned, unsigned>> parameters;
   for (const auto &parameter : kernel->parameters)
     parameters.emplace_back(parameter.kind, parameter.operand, parameter.dim);
-  std::vector<std::tuple<Kind, unsigned, unsigned>> expected = {{Kind::Operand, 0, 0}, {Kind::Operand, 1, 0},
-                                                                {Kind::Operand, 2, 0}, {Kind::Operand, 3, 0},
-                                                                {Kind::Dim, 0, 0},     {Kind::Dim, 3, 0},
-                                                                {Kind::Group, 0, 0}};
+  std::vector<std::tuple<Kind, unsigned, unsigned>> expected = {
+      {Kind::Operand, 0, 0}, {Kind::Operand, 1, 0}, {Kind::Operand, 2, 0},
+      {Kind::Operand, 3, 0}, {Kind::Dim, 0, 0},     {Kind::Dim, 3, 0},
+      {Kind::Group, 0, 0}};
   EXPECT_EQ(parameters, expected);
 }
 
@@ -109,9 +114,11 @@ TEST_F(PtxBackendTest, TheGridCoversTheRowsOfAnySize) {
   ASSERT_EQ(kernel->gridDims.size(), 1u);
   EXPECT_EQ(kernel->gridDims[0], std::pair(0u, 0u));
   Builder builder(&context);
-  for (auto [rows, blocks] : {std::pair(0, 0), std::pair(1, 1), std::pair(128, 1), std::pair(129, 2)}) {
+  for (auto [rows, blocks] : {std::pair(0, 0), std::pair(1, 1),
+                              std::pair(128, 1), std::pair(129, 2)}) {
     SmallVector<Attribute> folded;
-    ASSERT_TRUE(succeeded(kernel->grid.constantFold({builder.getIndexAttr(rows)}, folded)));
+    ASSERT_TRUE(succeeded(
+        kernel->grid.constantFold({builder.getIndexAttr(rows)}, folded)));
     EXPECT_EQ(cast<IntegerAttr>(folded[0]).getInt(), blocks) << rows << " rows";
     EXPECT_EQ(cast<IntegerAttr>(folded[1]).getInt(), 1);
   }
@@ -121,22 +128,27 @@ TEST_F(PtxBackendTest, AnUnknownTargetIsRefused) {
   auto launches = parse(expertProduct("f", "w", 3));
   ASSERT_EQ(launches.size(), 1u);
   std::string message;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+  ScopedDiagnosticHandler handler(
+      &context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
   EXPECT_TRUE(failed(ptx::emitKernel(launches[0], optionsFor("sm_70"))));
-  EXPECT_NE(message.find("unknown PTX target 'sm_70'"), std::string::npos) << message;
+  EXPECT_NE(message.find("unknown PTX target 'sm_70'"), std::string::npos)
+      << message;
 }
 
 TEST_F(PtxBackendTest, AnEmptyProductIsRefused) {
   auto launches = parse(expertProduct("f", "w", 3, "0"));
   ASSERT_EQ(launches.size(), 1u);
   std::string message;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
+  ScopedDiagnosticHandler handler(
+      &context, [&](Diagnostic &diagnostic) { message += diagnostic.str(); });
   EXPECT_TRUE(failed(ptx::emitKernel(launches[0], optionsFor("sm_80"))));
-  EXPECT_NE(message.find("has no reduction steps"), std::string::npos) << message;
+  EXPECT_NE(message.find("has no reduction steps"), std::string::npos)
+      << message;
 }
 
 TEST_F(PtxBackendTest, ConcurrentEmissionsGiveTheTextOfOne) {
-  auto launches = parse(expertProduct("f", "w", 0, "64") + expertProduct("g", "w", 1, "72"));
+  auto launches = parse(expertProduct("f", "w", 0, "64") +
+                        expertProduct("g", "w", 1, "72"));
   ASSERT_EQ(launches.size(), 2u);
   std::string alone[2], together[2];
   auto emit = [&](std::string &text, size_t i) {
@@ -147,7 +159,8 @@ TEST_F(PtxBackendTest, ConcurrentEmissionsGiveTheTextOfOne) {
   for (size_t i : {0, 1})
     emit(alone[i], i);
   {
-    std::jthread first(emit, std::ref(together[0]), 0), second(emit, std::ref(together[1]), 1);
+    std::jthread first(emit, std::ref(together[0]), 0),
+        second(emit, std::ref(together[1]), 1);
   }
   for (size_t i : {0, 1}) {
     EXPECT_FALSE(alone[i].empty());

@@ -1,7 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Prints the PTX, parameters and launch shape of every kernel op in a file; the tests' window on the PTX backend.
+// Prints the PTX, parameters and launch shape of every kernel op in a file; the
+// tests' window on the PTX backend.
 
 #include "backends/ptx/PtxBackend.h"
 #include "backends/ptx/PtxasCheck.h"
@@ -19,13 +20,21 @@
 using namespace mlir;
 using namespace epifold;
 
-static llvm::cl::opt<std::string> inputPath(llvm::cl::Positional, llvm::cl::desc("<file>"), llvm::cl::init("-"));
-static llvm::cl::list<std::string> targets("target", llvm::cl::CommaSeparated,
-                                           llvm::cl::desc("PTX targets (sm_80 and sm_90a when none is named)"));
-static llvm::cl::opt<bool> requirePtxas("require-ptxas",
-                                        llvm::cl::desc("Fail when ptxas is not found; it is used when it is"));
-static llvm::cl::opt<bool> quiet("quiet", llvm::cl::desc("Print no PTX, only what ptxas says and the time"));
-static llvm::cl::opt<std::string> dumpDirectory("dump-dir", llvm::cl::desc("Write MLIR, LLVM IR and PTX there"));
+static llvm::cl::opt<std::string> inputPath(llvm::cl::Positional,
+                                            llvm::cl::desc("<file>"),
+                                            llvm::cl::init("-"));
+static llvm::cl::list<std::string> targets(
+    "target", llvm::cl::CommaSeparated,
+    llvm::cl::desc("PTX targets (sm_80 and sm_90a when none is named)"));
+static llvm::cl::opt<bool> requirePtxas(
+    "require-ptxas",
+    llvm::cl::desc("Fail when ptxas is not found; it is used when it is"));
+static llvm::cl::opt<bool>
+    quiet("quiet",
+          llvm::cl::desc("Print no PTX, only what ptxas says and the time"));
+static llvm::cl::opt<std::string>
+    dumpDirectory("dump-dir",
+                  llvm::cl::desc("Write MLIR, LLVM IR and PTX there"));
 
 static void printDescription(const ptx::EmittedKernel &kernel) {
   llvm::outs() << "// kernel " << kernel.entry << "\n// parameters:";
@@ -48,8 +57,9 @@ static void printDescription(const ptx::EmittedKernel &kernel) {
   llvm::outs() << "\n// grid " << kernel.grid << " over";
   for (auto [operand, dim] : kernel.gridDims)
     llvm::outs() << " " << operand << "." << dim;
-  llvm::outs() << "\n// block " << kernel.block[0] << " " << kernel.block[1] << " " << kernel.block[2]
-               << ", dynamic shared " << kernel.dynamicSharedBytes << "\n";
+  llvm::outs() << "\n// block " << kernel.block[0] << " " << kernel.block[1]
+               << " " << kernel.block[2] << ", dynamic shared "
+               << kernel.dynamicSharedBytes << "\n";
 }
 
 static LogicalResult emit(Operation *op, const ptx::EmitOptions &options) {
@@ -57,7 +67,8 @@ static LogicalResult emit(Operation *op, const ptx::EmitOptions &options) {
   FailureOr<ptx::EmittedKernel> kernel = ptx::emitKernel(op, options);
   if (failed(kernel))
     return failure();
-  std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
   printDescription(*kernel);
   for (const ptx::KernelImage &image : kernel->images)
     if (!quiet)
@@ -70,7 +81,8 @@ static LogicalResult emit(Operation *op, const ptx::EmitOptions &options) {
 }
 
 int main(int argc, char **argv) {
-  llvm::cl::ParseCommandLineOptions(argc, argv, "Emits the kernel ops of a file as PTX.\n");
+  llvm::cl::ParseCommandLineOptions(argc, argv,
+                                    "Emits the kernel ops of a file as PTX.\n");
   DialectRegistry registry;
   registry.insert<func::FuncDialect>();
   ptx::registerPtxDialects(registry);
@@ -79,7 +91,8 @@ int main(int argc, char **argv) {
 
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputPath, sources, &context);
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(inputPath, sources, &context);
   if (!module)
     return 1;
 
