@@ -29,6 +29,7 @@ public:
 
   explicit operator bool() const { return static_cast<bool>(module); }
   mlir::func::FuncOp getFunction();
+  mlir::ModuleOp getModule() { return *module; }
 
   /// Evaluates the module's only function.
   llvm::Expected<Result> evaluate(const Tensors &inputs,
