@@ -10,6 +10,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/Analysis/AliasAnalysis.h"
@@ -77,6 +78,22 @@ bool epifold::ptx::isKnownTarget(llvm::StringRef target) {
       target);
 }
 
+namespace {
+/// The math dialect's exact ops. Its transcendentals stay illegal: the contract
+/// has kernel.math for them.
+template <typename From, typename To>
+struct ConvertExactMath : OpConversionPattern<From> {
+  using OpConversionPattern<From>::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(From op, typename From::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<To>(op, TypeRange(op.getType()),
+                                    adaptor.getOperands());
+    return success();
+  }
+};
+} // namespace
+
 LogicalResult epifold::ptx::lowerToLlvmDialect(ModuleOp module) {
   MLIRContext *context = module.getContext();
   LLVMTypeConverter converter(context);
@@ -87,6 +104,8 @@ LogicalResult epifold::ptx::lowerToLlvmDialect(ModuleOp module) {
   populateSCFToControlFlowConversionPatterns(patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  patterns.add<ConvertExactMath<math::AbsFOp, LLVM::FAbsOp>,
+               ConvertExactMath<math::FmaOp, LLVM::FMAOp>>(context);
   return applyFullConversion(module, target, std::move(patterns));
 }
 
@@ -125,9 +144,6 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 FailureOr<epifold::ptx::PtxText>
 epifold::ptx::compileToPtx(ModuleOp module, llvm::StringRef target,
                            bool keepLlvmIr) {
-  if (!isKnownTarget(target))
-    return module.emitError("unknown PTX target '")
-           << target << "'; name one of sm_80, sm_86, sm_89, sm_90a, …";
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(target);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> translated =

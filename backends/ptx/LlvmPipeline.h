@@ -28,8 +28,7 @@ struct PtxText {
 ///
 /// Every f32 and f64 add, mul and fma of the text is rounded to nearest
 /// (`.rn`); nothing is contracted, flushed or reassociated. Safe to call from
-/// several threads on different modules. Unknown targets are a diagnostic on
-/// `module`.
+/// several threads on different modules. The target must be a known one.
 llvm::FailureOr<PtxText> compileToPtx(mlir::ModuleOp module,
                                       llvm::StringRef target, bool keepLlvmIr);
 

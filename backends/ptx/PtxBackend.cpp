@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -31,7 +32,7 @@ using namespace epifold;
 using namespace epifold::ptx;
 
 void epifold::ptx::registerPtxDialects(DialectRegistry &registry) {
-  registry.insert<kernel::KernelDialect, arith::ArithDialect,
+  registry.insert<kernel::KernelDialect, arith::ArithDialect, math::MathDialect,
                   cf::ControlFlowDialect, scf::SCFDialect, LLVM::LLVMDialect,
                   NVVM::NVVMDialect>();
   registerBuiltinDialectTranslation(registry);

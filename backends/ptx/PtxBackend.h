@@ -85,6 +85,11 @@ struct EmitOptions {
 
 /// Emits one launch op of the kernel dialect. The op stays as it is.
 ///
+/// A launch must give each operand a pointer that is aligned to the largest
+/// power of two, up to 16 bytes, that divides the bytes of its innermost rows:
+/// then every row starts where a vector access may. Buffers of the runtime and
+/// views that start at a row are.
+///
 /// The op's context must have the dialects of `registerPtxDialects` loaded
 /// (`loadAllAvailableDialects`); then calls on different ops of one context may
 /// run concurrently. Fails with a diagnostic on `op` when the backend has no

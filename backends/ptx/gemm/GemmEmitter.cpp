@@ -16,6 +16,11 @@ FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op) {
     return op.emitOpError("has no ")
            << (problem.depth == 0 ? "reduction steps" : "columns")
            << "; it needs no kernel";
+  auto typeOfA = cast<RankedTensorType>(op.getA().getType());
+  if (problem.hasGroupedA && typeOfA.getDimSize(0) != problem.groups)
+    return op.emitOpError("has A ")
+           << typeOfA << " but B's for " << problem.groups
+           << " groups; both must have as many";
   // The accumulators of all products of a row and column live in one thread's
   // registers.
   constexpr int64_t kMaxProducts = 8;

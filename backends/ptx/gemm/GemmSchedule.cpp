@@ -71,10 +71,10 @@ static GemmSchedule chooseMatrixUnit(const GemmProblem &problem) {
 
 static GemmSchedule chooseFma(const GemmProblem &problem) {
   if (problem.element.isF64())
-    return {64, shareOfColumns(64, problem.products, 16), 16, 2, 16, 16, 8, 1};
+    return {64, shareOfColumns(64, problem.products, 16), 8, 2, 16, 16, 8, 1};
   if (knownRows(problem) <= 64)
-    return {64, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 1};
-  return {128, shareOfColumns(128, problem.products, 16), 16, 2, 16, 16, 8, 2};
+    return {64, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 1};
+  return {128, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 2};
 }
 
 GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem) {

@@ -1,4 +1,4 @@
-// RUN: kernel-to-ptx %s | FileCheck %s
+// RUN: kernel-to-ptx %s --ptxas=%ptxas | FileCheck %s
 
 #rows = affine_map<(g, r, n) -> (r, n)>
 #columns = affine_map<(g, r, n) -> (n)>

@@ -26,9 +26,9 @@ static llvm::cl::opt<std::string> inputPath(llvm::cl::Positional,
 static llvm::cl::list<std::string> targets(
     "target", llvm::cl::CommaSeparated,
     llvm::cl::desc("PTX targets (sm_80 and sm_90a when none is named)"));
-static llvm::cl::opt<bool> requirePtxas(
-    "require-ptxas",
-    llvm::cl::desc("Fail when ptxas is not found; it is used when it is"));
+static llvm::cl::opt<std::string>
+    ptxasPath("ptxas", llvm::cl::desc("The ptxas to check with (when there is "
+                                      "none, images stay unchecked)"));
 static llvm::cl::opt<bool>
     quiet("quiet",
           llvm::cl::desc("Print no PTX, only what ptxas says and the time"));
@@ -100,7 +100,8 @@ int main(int argc, char **argv) {
   options.targets.assign(targets.begin(), targets.end());
   if (options.targets.empty())
     options.targets = {"sm_80", "sm_90a"};
-  options.checkWithPtxas = requirePtxas || ptx::findPtxas().has_value();
+  options.ptxasPath = ptxasPath;
+  options.checkWithPtxas = ptx::findPtxas(ptxasPath).has_value();
   options.dumpDirectory = dumpDirectory;
   bool isFine = true;
   module->walk([&](DestinationStyleOpInterface op) {
