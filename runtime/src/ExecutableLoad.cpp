@@ -30,7 +30,8 @@ class PlanReader {
 public:
   explicit PlanReader(size_t planBytes) : budget_(planBytes) {}
 
-  /// False when the plan's tables share bytes.
+  /// False when tables of the plan share bytes, are of an unknown kind, or lie
+  /// where their elements cannot be read.
   bool read(const efx::Plan &plan, ExecutableDesc &desc) {
     desc.producer = text(plan.producer());
     desc.fusion = text(plan.fusion());
@@ -43,16 +44,17 @@ public:
     list(*plan.modules(), desc.modules, readItem);
     list(*plan.launches(), desc.launches, readItem);
     desc.graph = vector(*plan.graph());
-    return !exhausted_;
+    return !malformed_;
   }
 
 private:
+  /// False once anything is wrong with the plan.
   bool spend(size_t bytes) {
     if (bytes > budget_)
-      exhausted_ = true;
+      malformed_ = true;
     else
       budget_ -= bytes;
-    return !exhausted_;
+    return !malformed_;
   }
 
   std::string text(const flatbuffers::String *string) {
@@ -71,7 +73,7 @@ private:
     if (!spend(source.size() * sizeof(flatbuffers::uoffset_t)))
       return;
     for (const auto *table : source) {
-      if (exhausted_)
+      if (malformed_)
         return;
       target.push_back(read(*table));
     }
@@ -79,6 +81,12 @@ private:
 
   ExprDesc item(const efx::Expr &expr) {
     ExprDesc result;
+    // The verifier checks the alignment of a vector's length alone, which is
+    // less than what these elements have.
+    if (reinterpret_cast<uintptr_t>(expr.steps()->Data()) %
+            alignof(efx::ExprStep) !=
+        0)
+      malformed_ = true;
     if (!spend(expr.steps()->size() * sizeof(efx::ExprStep)))
       return result;
     for (const efx::ExprStep *step : *expr.steps())
@@ -161,12 +169,12 @@ private:
       result.body = CopyLaunch{pointer(*copy->target()),
                                pointer(*copy->source()), copy->size()};
     else
-      exhausted_ = true; // a body of a kind that this version does not know
+      malformed_ = true; // a body of a kind that this version does not know
     return result;
   }
 
   size_t budget_;
-  bool exhausted_ = false;
+  bool malformed_ = false;
 };
 
 /// Copies bytes to memory that is aligned for FlatBuffers' checks.
@@ -229,7 +237,8 @@ Expected<Executable> Executable::load(std::span<const uint8_t> bytes) {
   auto desc = std::make_shared<ExecutableDesc>();
   if (!PlanReader(plan.size())
            .read(*flatbuffers::GetRoot<efx::Plan>(planBytes), *desc))
-    return corrupt("parts of its plan share bytes or are of an unknown kind");
+    return corrupt("parts of its plan share bytes, are misplaced, or are of an "
+                   "unknown kind");
   if (Expected<void> valid = validate(*desc); !valid)
     return corrupt(valid.error().message());
   return Executable(std::move(desc));
