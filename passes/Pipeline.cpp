@@ -19,8 +19,8 @@ ArrayRef<llvm::StringLiteral> epifold::getFusionNames() {
   return names;
 }
 
-std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
-                                                  StringRef fusion) {
+std::optional<std::string> epifold::buildGraphPipeline(OpPassManager &manager,
+                                                       StringRef fusion) {
   SmallVector<StringRef> chosen;
   if (fusion != "none" && fusion != "all")
     fusion.split(chosen, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -46,8 +46,38 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   // Weights that each expert selects for itself are equal ops once the branches
   // are gone.
   manager.addNestedPass<func::FuncOp>(createCSEPass());
+  return std::nullopt;
+}
+
+std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
+                                                  StringRef fusion) {
+  if (auto reason = buildGraphPipeline(manager, fusion))
+    return reason;
 
   // From here on one op is one launch.
   manager.addPass(createConvertGraphToKernelPass());
   return std::nullopt;
+}
+
+namespace {
+struct FusionOptions : PassPipelineOptions<FusionOptions> {
+  Option<std::string> fusion{
+      *this, "fusion", llvm::cl::desc("none, all, or fusions joined by commas"),
+      llvm::cl::init("all")};
+};
+} // namespace
+
+void epifold::registerPassesAndPipelines() {
+  registerEpifoldPasses();
+  auto add = [](StringRef name, StringRef summary, auto build) {
+    PassPipelineRegistration<FusionOptions>(
+        name, summary,
+        [build](OpPassManager &manager, const FusionOptions &options) {
+          if (auto reason = build(manager, options.fusion))
+            llvm::errs() << "error: " << *reason << "\n";
+        });
+  };
+  add("epifold-graph", "The fusions that stay in the graph dialect",
+      buildGraphPipeline);
+  add("epifold", "From a graph to kernels", buildPipeline);
 }

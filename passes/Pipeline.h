@@ -22,6 +22,14 @@ llvm::ArrayRef<llvm::StringLiteral> getFusionNames();
 std::optional<std::string> buildPipeline(mlir::OpPassManager &manager,
                                          llvm::StringRef fusion);
 
+/// The part of `buildPipeline` that stays in the graph dialect.
+std::optional<std::string> buildGraphPipeline(mlir::OpPassManager &manager,
+                                              llvm::StringRef fusion);
+
+/// Registers the passes, and the pipelines `epifold-graph` and `epifold` with
+/// their option `fusion`.
+void registerPassesAndPipelines();
+
 } // namespace epifold
 
 #endif // EPIFOLD_PASSES_PIPELINE_H

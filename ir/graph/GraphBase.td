@@ -26,7 +26,6 @@ def Graph_Dialect : Dialect {
     results `graph.result = "out.y"`: the names under which tensors travel in files.
   }];
   let useDefaultTypePrinterParser = 1;
-  let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

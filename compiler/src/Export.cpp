@@ -1,0 +1,330 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Writes launch plan, buffer plan and tensor table of a kernel function.
+
+#include "compiler/src/Export.h"
+
+#include "backends/ptx/PtxBackend.h"
+#include "compiler/src/GraphImpl.h"
+#include "compiler/src/WorkEstimate.h"
+#include "ir/graph/GraphDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/MemoryPlan.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace mlir;
+
+namespace epifold {
+namespace {
+
+class Exporter {
+public:
+  Exporter(func::FuncOp function, const CompileOptions &options,
+           runtime::ExecutableDesc &desc)
+      : function(function), options(options), desc(desc), plan(function) {}
+
+  LogicalResult run(std::vector<std::string> &remarks) {
+    addSymbols();
+    addBuffers();
+    addTensors();
+    collectKernels();
+    if (failed(emitKernels(remarks)))
+      return failure();
+    for (Operation &op : function.getBody().front())
+      if (kernelOf.contains(&op))
+        addLaunch(&op);
+    return success();
+  }
+
+private:
+  runtime::ExprIndex expr(AffineExpr e) {
+    using runtime::ExprOp;
+    auto binary = [&](ExprOp op) {
+      auto node = cast<AffineBinaryOpExpr>(e);
+      runtime::ExprIndex lhs = expr(node.getLHS());
+      return desc.addBinary(op, lhs, expr(node.getRHS()));
+    };
+    switch (e.getKind()) {
+    case AffineExprKind::Constant:
+      return desc.addConstant(cast<AffineConstantExpr>(e).getValue());
+    case AffineExprKind::SymbolId:
+      return desc.addSymbol(cast<AffineSymbolExpr>(e).getPosition());
+    case AffineExprKind::Add:
+      return binary(ExprOp::Add);
+    case AffineExprKind::Mul:
+      return binary(ExprOp::Mul);
+    case AffineExprKind::FloorDiv:
+      return binary(ExprOp::FloorDiv);
+    case AffineExprKind::CeilDiv:
+      return binary(ExprOp::CeilDiv);
+    case AffineExprKind::Mod: { // a mod b = a − (a floordiv b)·b
+      auto node = cast<AffineBinaryOpExpr>(e);
+      return expr(node.getLHS() -
+                  node.getLHS().floorDiv(node.getRHS()) * node.getRHS());
+    }
+    case AffineExprKind::DimId:
+      break;
+    }
+    llvm_unreachable("sizes are expressions over symbols");
+  }
+
+  /// Symbols are named after the argument dimension that defines them.
+  void addSymbols() {
+    auto symbols = function->getAttrOfType<ArrayAttr>("kernel.symbols");
+    for (ArrayAttr entry : symbols.getAsRange<ArrayAttr>()) {
+      auto argument = cast<IntegerAttr>(entry[0]).getInt(),
+           dim = cast<IntegerAttr>(entry[1]).getInt();
+      desc.symbols.push_back(
+          (argumentName(argument).first + "[" + Twine(dim) + "]").str());
+    }
+  }
+
+  void addBuffers() {
+    for (const MemoryPlan::Buffer &buffer : plan.getBuffers()) {
+      runtime::BufferDesc entry;
+      entry.size = expr(buffer.bytes.front());
+      for (AffineExpr bytes : ArrayRef<AffineExpr>(buffer.bytes).drop_front())
+        entry.size =
+            desc.addBinary(runtime::ExprOp::Max, entry.size, expr(bytes));
+      switch (buffer.kind) {
+      case MemoryPlan::Kind::Scratch:
+        entry.kind = runtime::BufferKind::Scratch;
+        break;
+      case MemoryPlan::Kind::Argument:
+        entry.kind = argumentName(buffer.number).second
+                         ? runtime::BufferKind::Parameter
+                         : runtime::BufferKind::Input;
+        break;
+      case MemoryPlan::Kind::Result:
+        entry.kind = runtime::BufferKind::Result;
+        break;
+      case MemoryPlan::Kind::Constant:
+        entry.kind = runtime::BufferKind::Constant;
+        entry.data = bytesOf(buffer.constant);
+        break;
+      }
+      desc.buffers.push_back(std::move(entry));
+    }
+    status = desc.buffers.size();
+    desc.buffers.push_back({runtime::BufferKind::Status,
+                            desc.addConstant(sizeof(runtime::StatusWord)),
+                            {}});
+  }
+
+  static std::vector<uint8_t> bytesOf(ElementsAttr constant) {
+    auto dense = cast<DenseElementsAttr>(constant);
+    ArrayRef<char> raw = dense.getRawData();
+    std::vector<uint8_t> bytes;
+    int64_t elements = dense.getNumElements();
+    if (dense.getElementType().isInteger(
+            1)) { // Packed bits; memory has a byte an element.
+      for (bool value : dense.getValues<bool>())
+        bytes.push_back(value);
+      return bytes;
+    }
+    for (int64_t i = 0; i < (dense.isSplat() ? elements : 1); ++i)
+      bytes.insert(bytes.end(), raw.begin(), raw.end());
+    return bytes;
+  }
+
+  /// File name of an argument, and whether it is a parameter.
+  std::pair<StringRef, bool> argumentName(unsigned argument) {
+    auto input = function.getArgAttrOfType<StringAttr>(
+        argument, graph::GraphDialect::inputAttrName);
+    if (input)
+      return {input.getValue(), false};
+    return {function
+                .getArgAttrOfType<StringAttr>(
+                    argument, graph::GraphDialect::paramAttrName)
+                .getValue(),
+            true};
+  }
+
+  void addTensors() {
+    for (BlockArgument argument : function.getArguments()) {
+      auto [name, isParameter] = argumentName(argument.getArgNumber());
+      runtime::TensorDesc tensor;
+      tensor.name = name.str();
+      tensor.kind = isParameter ? runtime::TensorKind::Parameter
+                                : runtime::TensorKind::Input;
+      tensor.type =
+          *dataTypeOf(cast<ShapedType>(argument.getType()).getElementType());
+      tensor.buffer = plan.getPlace(argument).buffer;
+      SmallVector<AffineExpr> sizes(plan.getSizes(argument));
+      if (auto layout = function.getArgAttrOfType<DenseI64ArrayAttr>(
+              argument.getArgNumber(), "kernel.layout")) {
+        // The function sees the packed sizes; files have the logical ones.
+        for (auto [i, dim] : llvm::enumerate(layout.asArrayRef())) {
+          tensor.layout.push_back(dim);
+          sizes[dim] = plan.getSizes(argument)[i];
+        }
+      }
+      for (AffineExpr size : sizes)
+        tensor.shape.push_back(expr(size));
+      desc.tensors.push_back(std::move(tensor));
+    }
+    auto returnOp =
+        cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    for (auto [i, value] : llvm::enumerate(returnOp.getOperands())) {
+      runtime::TensorDesc tensor;
+      tensor.name = function
+                        .getResultAttrOfType<StringAttr>(
+                            i, graph::GraphDialect::resultAttrName)
+                        .getValue()
+                        .str();
+      tensor.kind = runtime::TensorKind::Result;
+      tensor.type =
+          *dataTypeOf(cast<ShapedType>(value.getType()).getElementType());
+      tensor.buffer = plan.getPlace(value).buffer;
+      for (AffineExpr size : plan.getSizes(value))
+        tensor.shape.push_back(expr(size));
+      desc.tensors.push_back(std::move(tensor));
+    }
+  }
+
+  void collectKernels() {
+    llvm::StringMap<unsigned> known;
+    for (Operation &op : function.getBody().front()) {
+      if (!isa<DestinationStyleOpInterface>(op))
+        continue;
+      auto [entry, isNew] =
+          known.try_emplace(ptx::getKernelKey(&op), representatives.size());
+      if (isNew)
+        representatives.push_back(&op);
+      kernelOf[&op] = entry->second;
+    }
+  }
+
+  LogicalResult emitKernels(std::vector<std::string> &remarks) {
+    ptx::EmitOptions emit;
+    emit.targets.assign(options.targets.begin(), options.targets.end());
+    emit.checkWithPtxas = options.checkWithPtxas;
+    emit.ptxasPath = options.ptxas;
+    emit.dumpDirectory = options.dumpDirectory;
+    kernels.resize(representatives.size());
+    std::atomic<size_t> next = 0;
+    std::atomic<bool> anyFailed = false;
+    auto work = [&] {
+      for (size_t i = next++; i < representatives.size() && !anyFailed;
+           i = next++) {
+        FailureOr<ptx::EmittedKernel> kernel =
+            ptx::emitKernel(representatives[i], emit);
+        if (failed(kernel))
+          anyFailed = true;
+        else
+          kernels[i] = std::move(*kernel);
+      }
+    };
+    size_t threads = options.threads
+                         ? options.threads
+                         : std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::thread> workers;
+    for (size_t i = 1; i < std::min(threads, representatives.size()); ++i)
+      workers.emplace_back(work);
+    work();
+    for (std::thread &worker : workers)
+      worker.join();
+    if (anyFailed)
+      return failure();
+    for (const ptx::EmittedKernel &kernel : kernels) {
+      runtime::ModuleDesc module;
+      module.entry = kernel.entry;
+      for (const ptx::KernelImage &image : kernel.images)
+        module.images.push_back(
+            {image.target,
+             std::vector<uint8_t>(image.ptx.begin(), image.ptx.end()),
+             {}});
+      desc.modules.push_back(std::move(module));
+      remarks.insert(remarks.end(), kernel.remarks.begin(),
+                     kernel.remarks.end());
+    }
+    return success();
+  }
+
+  void addLaunch(Operation *op) {
+    const ptx::EmittedKernel &kernel = kernels[kernelOf[op]];
+    runtime::KernelLaunch launch;
+    launch.module = kernelOf[op];
+    SmallVector<AffineExpr> gridSizes;
+    for (auto [operand, dim] : kernel.gridDims)
+      gridSizes.push_back(plan.getSizes(op->getOperand(operand))[dim]);
+    for (auto [i, size] : llvm::enumerate(kernel.grid.getResults()))
+      launch.grid[i] = expr(size.replaceSymbols(gridSizes));
+    for (auto [i, threads] : llvm::enumerate(kernel.block))
+      launch.block[i] = threads;
+    launch.sharedBytes = kernel.dynamicSharedBytes;
+    for (const ptx::KernelParameter &parameter : kernel.parameters)
+      launch.args.push_back(argumentOf(op, parameter));
+    runtime::LaunchDesc entry;
+    entry.body = std::move(launch);
+    entry.label = labelOf(op);
+    WorkEstimate work = estimateWork(op, plan);
+    entry.flops = expr(work.flops);
+    entry.bytes = expr(work.bytes);
+    desc.launches.push_back(std::move(entry));
+  }
+
+  runtime::ArgDesc argumentOf(Operation *op,
+                              const ptx::KernelParameter &parameter) {
+    using Kind = ptx::KernelParameter::Kind;
+    switch (parameter.kind) {
+    case Kind::Operand: {
+      // An out that no launch has written yet has its place as this launch's
+      // result.
+      Value operand = op->getOperand(parameter.operand);
+      auto launch = cast<DestinationStyleOpInterface>(op);
+      OpOperand &use = op->getOpOperand(parameter.operand);
+      MemoryPlan::Place place = plan.getPlace(
+          launch.isDpsInit(&use) ? launch.getTiedOpResult(&use) : operand);
+      runtime::PointerArg pointer;
+      pointer.buffer = place.buffer;
+      if (place.offset != getAffineConstantExpr(0, op->getContext()))
+        pointer.offset = expr(place.offset);
+      return pointer;
+    }
+    case Kind::Dim:
+      return runtime::IntArg{expr(
+          plan.getSizes(op->getOperand(parameter.operand))[parameter.dim])};
+    case Kind::Group:
+      return runtime::IntArg{
+          desc.addConstant(op->getAttrOfType<IntegerAttr>("group").getInt())};
+    case Kind::Status:
+      return runtime::PointerArg{status, std::nullopt};
+    }
+    llvm_unreachable("all kinds are handled");
+  }
+
+  static std::string labelOf(Operation *op) {
+    std::string label = op->getName().stripDialect().str();
+    if (auto group = op->getAttrOfType<IntegerAttr>("group"))
+      label += " of expert " + std::to_string(group.getInt());
+    if (auto place = dyn_cast<FileLineColLoc>(op->getLoc()))
+      label += " (" + place.getFilename().str() + ":" +
+               std::to_string(place.getLine()) + ")";
+    return label;
+  }
+
+  func::FuncOp function;
+  const CompileOptions &options;
+  runtime::ExecutableDesc &desc;
+  MemoryPlan plan;
+  runtime::BufferIndex status = 0;
+  SmallVector<Operation *> representatives;
+  DenseMap<Operation *, unsigned> kernelOf;
+  std::vector<ptx::EmittedKernel> kernels;
+};
+
+} // namespace
+
+LogicalResult exportFunction(func::FuncOp function,
+                             const CompileOptions &options,
+                             runtime::ExecutableDesc &desc,
+                             std::vector<std::string> &remarks) {
+  return Exporter(function, options, desc).run(remarks);
+}
+
+} // namespace epifold

@@ -1,0 +1,133 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// epifold-gen: writes the graph of a built-in model.
+
+#include "compiler/tools/ToolMains.h"
+#include "compiler/tools/support/ToolSupport.h"
+#include "epifold/Compiler.h"
+#include "epifold/Models.h"
+
+using namespace epifold;
+
+namespace {
+
+constexpr const char *footer = R"(examples:
+  epifold-gen moe_swiglu --tokens=? --width=2048 --hidden=1024 --experts=64 --topk=8 --dtype=bf16 -o moe.mlir
+  epifold-gen expert_conv_fold --experts=30 --tokens=16 --width=8 --dilation=2 --dtype=f64
+  epifold-gen clm_conv_moe --batch=1 --tokens=512 --width=1536 --experts=2 --dtype=bf16 --results=min -o clm.mlir)";
+
+/// Options that every model has.
+struct Common {
+  std::string dtype = "f32", results = "all", output = "-";
+
+  void add(CLI::App &app) {
+    app.add_option("--dtype", dtype, "Element type: f64, f32, bf16 or f16")
+        ->capture_default_str();
+    app.add_option(
+           "--results", results,
+           "all: every tensor the model names; min: the model's own result")
+        ->check(CLI::IsMember({"all", "min"}))
+        ->capture_default_str();
+    app.add_option("-o,--output", output, "File to write; - is standard output")
+        ->capture_default_str();
+    app.option_defaults()->always_capture_default();
+  }
+};
+
+/// A size, or '?' for one that is known at run time only.
+void addTokens(CLI::App &app, int64_t &tokens) {
+  auto parse = [&tokens](const std::string &text) {
+    if (text == "?")
+      tokens = kDynamic;
+    else if (!CLI::detail::lexical_cast(text, tokens) || tokens < 1)
+      throw CLI::ValidationError("--tokens",
+                                 "must be a positive number or ?, got " + text);
+  };
+  app.add_option_function<std::string>("--tokens", parse,
+                                       "Tokens, or ? to compile for any count")
+      ->type_name("INT|?");
+}
+
+void addSize(CLI::App &app, const std::string &flag, int64_t &value,
+             const std::string &text) {
+  app.add_option(flag, value, text)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+template <typename Model>
+int generate(Model model, const Common &common) {
+  std::optional<DataType> type = dataTypeFromName(common.dtype);
+  if (!type || !isFloat(*type))
+    return tools::fail("epifold-gen",
+                       Error(ErrorCode::InvalidArgument,
+                             "--dtype=" + common.dtype +
+                                 ": the types are f64, f32, bf16 and f16")),
+           tools::kBadUsage;
+  model.type = *type;
+  model.results =
+      common.results == "min" ? ModelResults::Min : ModelResults::All;
+  Expected<Graph> graph = buildModel(model);
+  if (!graph)
+    return tools::fail("epifold-gen", graph.error());
+  if (auto written = tools::writeFile(common.output, graph->toText()); !written)
+    return tools::fail("epifold-gen", written.error());
+  return tools::kOk;
+}
+
+} // namespace
+
+int epifoldGenMain(int argc, char **argv) {
+  CLI::App app("Writes the graph of a built-in model, one branch per expert as "
+               "a model author would.",
+               "epifold-gen");
+  app.set_version_flag("--version", versionString());
+  app.footer(footer);
+  app.require_subcommand(1);
+  Common common;
+
+  ExpertConvFoldModel fold;
+  CLI::App *foldApp = app.add_subcommand(
+      "expert_conv_fold", "Causal convolutions of E experts over one input");
+  addSize(*foldApp, "--experts", fold.experts, "Experts");
+  addTokens(*foldApp, fold.tokens);
+  addSize(*foldApp, "--width", fold.width, "Channels in and out");
+  addSize(*foldApp, "--kernel", fold.kernel, "Taps");
+  addSize(*foldApp, "--dilation", fold.dilation, "Steps between taps");
+  common.add(*foldApp);
+
+  ClmConvMoeModel clm;
+  CLI::App *clmApp = app.add_subcommand(
+      "clm_conv_moe",
+      "A language model block with a dense mixture of convolutions");
+  addSize(*clmApp, "--batch", clm.batch, "Samples");
+  addTokens(*clmApp, clm.tokens);
+  addSize(*clmApp, "--width", clm.width, "Channels");
+  addSize(*clmApp, "--experts", clm.experts, "Experts");
+  addSize(*clmApp, "--vocab", clm.vocab, "Vocabulary");
+  addSize(*clmApp, "--dilation", clm.dilation, "Steps between taps");
+  common.add(*clmApp);
+
+  MoeSwigluModel moe;
+  bool noRenormalise = false;
+  CLI::App *moeApp =
+      app.add_subcommand("moe_swiglu", "The top-k mixture of SwiGLU experts");
+  addTokens(*moeApp, moe.tokens);
+  addSize(*moeApp, "--width", moe.width, "Model width");
+  addSize(*moeApp, "--hidden", moe.hidden, "Hidden width of an expert");
+  addSize(*moeApp, "--experts", moe.experts, "Experts");
+  addSize(*moeApp, "--topk", moe.topk, "Experts a token goes to");
+  moeApp->add_flag("--no-renormalise", noRenormalise,
+                   "Keep the chosen weights as they are");
+  common.add(*moeApp);
+
+  if (auto exit = tools::parseCommandLine(app, argc, argv))
+    return *exit;
+  if (*foldApp)
+    return generate(fold, common);
+  if (*clmApp)
+    return generate(clm, common);
+  moe.renormalise = !noRenormalise;
+  return generate(moe, common);
+}

@@ -1,0 +1,73 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Exit codes, files and messages of the tools.
+
+#include "compiler/tools/support/ToolSupport.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <unistd.h>
+
+namespace epifold::tools {
+
+std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // --help and --version arrive as errors with exit code 0.
+    return app.exit(error) == 0 ? kOk : kBadUsage;
+  }
+  return std::nullopt;
+}
+
+int fail(const std::string &tool, const Error &error) {
+  std::cerr << tool << ": " << error.message() << "\n";
+  return kFailed;
+}
+
+Expected<std::string> readFile(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    return Error(ErrorCode::Io,
+                 "cannot open " + path + ": " + std::strerror(errno));
+  std::ostringstream content;
+  content << stream.rdbuf();
+  if (stream.bad())
+    return Error(ErrorCode::Io,
+                 "cannot read " + path + ": " + std::strerror(errno));
+  return content.str();
+}
+
+Expected<void> writeFile(const std::string &path, std::string_view content) {
+  if (path == "-") {
+    std::cout
+        .write(content.data(), static_cast<std::streamsize>(content.size()))
+        .flush();
+    return std::cout ? Expected<void>()
+                     : Error(ErrorCode::Io, "cannot write to standard output");
+  }
+  std::string temporary = path + ".tmp" + std::to_string(getpid());
+  auto failed = [&](const char *what) {
+    Error error(ErrorCode::Io, std::string("cannot ") + what + " " + path +
+                                   ": " + std::strerror(errno));
+    std::remove(temporary.c_str());
+    return error;
+  };
+  std::ofstream stream(temporary, std::ios::binary);
+  if (!stream)
+    return failed("write");
+  stream.write(content.data(), static_cast<std::streamsize>(content.size()));
+  stream.close();
+  if (!stream)
+    return failed("write");
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    return failed("replace");
+  return {};
+}
+
+} // namespace epifold::tools
