@@ -55,18 +55,24 @@ FailureOr<KernelSource> epifold::ptx::emitLeafStats(kernel::LeafStatsOp op) {
   Value sampleRow = b.add(b.mul(sample, b.size(0, 1)), firstRow);
   Value column = b.add(b.mul(group, groupColumns), firstColumn);
   Value leafStart = b.add(b.mul(sampleRow, b.size(0, 2)), column);
+  int64_t columns = b.tensorType(0).getDimSize(2);
+  int64_t accessWidth = ShapedType::isDynamic(columns)
+                            ? 1
+                            : getRowAccessWidth(columns / op.getGroups());
   auto loadElements = [&](Value row) {
     SmallVector<TreeValue> elements;
     Value rowExists = b.lt(row, rowsLeft);
     Value start =
         b.add(b.mul(b.toI64(row), b.size(0, 2)), b.toI64(threadColumns));
-    for (unsigned i = 0; i < kThreadElements; ++i) {
+    for (unsigned i = 0; i < kThreadElements; i += accessWidth) {
       Value exists =
           b.logicalAnd(rowExists, b.lt(b.i32(threadColumn(i)), remaining));
       Value offset =
           b.select(exists, b.add(start, b.i64(threadColumn(i))), b.i64(0));
-      elements.push_back(singleStatistics(
-          b, b.extend(b.loadElement(0, b.add(leafStart, offset)))));
+      Value pointer =
+          b.elementPointer(b.pointer(0), element, b.add(leafStart, offset));
+      for (Value value : b.loadVector(element, pointer, accessWidth))
+        elements.push_back(singleStatistics(b, b.extend(value)));
     }
     return elements;
   };

@@ -35,6 +35,10 @@ epifold::ptx::mergeThreadElements(KernelBuilder &b, const Tree &tree,
   return b.ifElse(isFull, full, ragged);
 }
 
+int64_t epifold::ptx::getRowAccessWidth(int64_t columns) {
+  return !ShapedType::isDynamic(columns) && columns % 2 == 0 ? 2 : 1;
+}
+
 RowTeamShape RowTeamShape::get(int64_t columns) {
   constexpr int64_t maxLeaves = kBlockThreads / 4;
   if (ShapedType::isDynamic(columns))
@@ -71,6 +75,7 @@ RowTeam::RowTeam(KernelBuilder &b)
     isFullLeaf = staticColumns % kernel::kLeaf == 0;
     isFullStep = staticColumns % stepColumns == 0;
     isOneStep = staticColumns <= stepColumns;
+    accessWidth = getRowAccessWidth(staticColumns);
   }
 }
 
@@ -113,12 +118,13 @@ KernelBuilder::Values RowTeam::load(const Piece &piece) {
   Value base =
       b.elementPointer(b.pointer(0), type, b.add(rowStart, piece.start));
   KernelBuilder::Values values;
-  for (unsigned i = 0; i < kThreadElements; ++i) {
+  for (unsigned i = 0; i < kThreadElements; i += accessWidth) {
     Value offset = b.i32(threadColumn(i));
     if (piece.remaining)
       offset = b.select(exists(piece, i), offset, b.i32(0));
-    values.push_back(
-        b.extend(b.load(type, b.elementPointer(base, type, b.toI64(offset)))));
+    Value pointer = b.elementPointer(base, type, b.toI64(offset));
+    for (Value value : b.loadVector(type, pointer, accessWidth))
+      values.push_back(b.extend(value));
   }
   if (isOneStep)
     loaded = values;
@@ -130,10 +136,13 @@ void RowTeam::store(const KernelBuilder::Values &values, const Piece &piece,
   Type type = b.elementType(operand);
   Value base =
       b.elementPointer(b.pointer(operand), type, b.add(rowStart, piece.start));
-  for (auto [i, value] : llvm::enumerate(values))
+  for (unsigned i = 0; i < kThreadElements; i += accessWidth)
     b.ifThen(b.logicalAnd(rowExists, exists(piece, i)), [&] {
-      b.store(b.round(value, type),
-              b.elementPointer(base, type, b.i64(threadColumn(i))));
+      KernelBuilder::Values rounded;
+      for (Value value : ValueRange(values).slice(i, accessWidth))
+        rounded.push_back(b.round(value, type));
+      b.storeVector(rounded,
+                    b.elementPointer(base, type, b.i64(threadColumn(i))));
     });
 }
 

@@ -20,6 +20,10 @@ inline constexpr unsigned kThreadElements = 16;
 /// Column, relative to 2q, of a thread's element i.
 constexpr int64_t threadColumn(unsigned i) { return 8 * (i / 2) + i % 2; }
 
+/// Neighbouring elements (h of 0 and 1) that one access takes in rows of
+/// `columns`: both exist or none does.
+int64_t getRowAccessWidth(int64_t columns);
+
 /// Merges a thread's elements of one leaf row. `remaining`: i32 columns of the
 /// leaf row from 2q on (may be negative or past the end); null: all exist.
 TreeValue mergeThreadElements(KernelBuilder &b, const Tree &tree,
@@ -103,6 +107,7 @@ private:
       leader;
   /// All leaves are full, and fill all steps.
   bool isFullLeaf = false, isFullStep = false, isOneStep = false;
+  int64_t accessWidth = 1;
   KernelBuilder::Values loaded;
 };
 

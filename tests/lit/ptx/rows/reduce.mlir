@@ -16,8 +16,8 @@ func.func @cutLeaf(%a0: tensor<?x45xf32>, %a1: tensor<?xf32>) {
 // CHECK: mul.rn.f32
 // CHECK-NOT: fma
 // CHECK: div.rn.f32
-func.func @meanSquare(%a0: tensor<?x128xbf16>, %a1: tensor<?xf32>) {
-  %r = kernel.row_reduce ins(%a0 : tensor<?x128xbf16>)
+func.func @meanSquare(%a0: tensor<?x130xbf16>, %a1: tensor<?xf32>) {
+  %r = kernel.row_reduce ins(%a0 : tensor<?x130xbf16>)
     outs(%a1 : tensor<?xf32>) {square, mean} -> tensor<?xf32>
   return
 }

@@ -20,12 +20,12 @@ func.func @oneLeaf(%a0: tensor<?x64xf32>, %a1: tensor<?x64xf32>) {
 // CHECK-LABEL: // kernel softmax
 // CHECK: grid ()[s0] -> (s0 ceildiv 2, 1, 1)
 // CHECK: .shared
-// CHECK: ld.global.b32
+// CHECK: ld.global.{{v2.b16|b32}}
 // CHECK-NOT: ld.global.b16
 // CHECK: bar.sync
 // CHECK: div.rn.f32
 // CHECK: cvt.rn.bf16x2.f32
-// CHECK: st.global.b32
+// CHECK: st.global.{{v2.b16|b32}}
 func.func @manyLeaves(%a0: tensor<?x1536xbf16>, %a1: tensor<?x1536xbf16>) {
   %r = kernel.softmax ins(%a0 : tensor<?x1536xbf16>)
     outs(%a1 : tensor<?x1536xbf16>) {accuracy = 0 : i32} -> tensor<?x1536xbf16>
