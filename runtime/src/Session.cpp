@@ -165,7 +165,7 @@ Expected<void> Session::bindParameters(const TensorMap &parameters) {
         !ok)
       return ok.error().withContext("parameter '" + tensor.name + "'");
     BoundParameter &bound = state.parameters[indexOf(desc, tensor)];
-    bound = {host.shape(), std::move(*memory), 0, bytes};
+    bound = {true, host.shape(), std::move(*memory), 0, bytes};
     bound.address = bound.owned.address();
   }
   state.current = nullptr; // its addresses are stale
@@ -184,12 +184,14 @@ Expected<void> Session::bindParameter(const std::string &name,
           ShapeBinding(desc).observe(*declared, tensor.type, tensor.shape);
       !ok)
     return ok;
+  if (auto ok = checkDeviceTensor(name, tensor); !ok)
+    return ok;
   Expected<int64_t> bytes = byteCount(tensor.type, tensor.shape);
   if (!bytes)
     return bytes.error();
   size_t needed = parameterBytes(desc, *declared, static_cast<size_t>(*bytes));
-  state_->parameters[indexOf(desc, *declared)] = {tensor.shape, DeviceBuffer(),
-                                                  tensor.address, needed};
+  state_->parameters[indexOf(desc, *declared)] = {
+      true, tensor.shape, DeviceBuffer(), tensor.address, needed};
   state_->current = nullptr;
   return {};
 }
@@ -203,12 +205,12 @@ Expected<HostTensor> Session::readParameter(const std::string &name) {
                      name);
   const BoundParameter &bound =
       state.parameters[indexOf(state.desc(), *declared)];
+  if (!bound.bound)
+    return makeError(ErrorCode::InvalidArgument, "parameter '{}' is not bound",
+                     name);
   auto packed = HostTensor::allocate(declared->type, bound.shape);
   if (!packed)
     return packed;
-  if (bound.address == 0 && packed->bytes() != 0)
-    return makeError(ErrorCode::InvalidArgument, "parameter '{}' is not bound",
-                     name);
   if (auto ok = state.device.download(packed->mutableData(), bound.address,
                                       packed->bytes());
       !ok)

@@ -18,6 +18,8 @@ constexpr size_t kMaxSteps = 16;
 /// What kernels may assume of every tensor's address.
 constexpr uint64_t kTensorAlignment = 16;
 
+} // namespace
+
 Expected<void> checkDeviceTensor(const std::string &name,
                                  const DeviceTensor &tensor) {
   if (tensor.address % kTensorAlignment != 0)
@@ -27,8 +29,6 @@ Expected<void> checkDeviceTensor(const std::string &name,
                      name, tensor.address, kTensorAlignment);
   return {};
 }
-
-} // namespace
 
 Expected<PreparedStep *> Session::State::planFor(std::vector<int64_t> symbols) {
   auto found =
@@ -167,7 +167,7 @@ Expected<void> Session::State::prepare(const DeviceTensorMap &inputs,
       continue;
     if (tensor.kind == TensorKind::Parameter) {
       const BoundParameter &bound = parameters[i];
-      if (bound.address == 0 && bound.bytes == 0 && bound.shape.empty())
+      if (!bound.bound)
         return makeError(ErrorCode::InvalidArgument,
                          "parameter '{}' ({}) is not bound", tensor.name,
                          describeDeclared(desc(), tensor));

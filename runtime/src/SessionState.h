@@ -21,11 +21,16 @@ namespace epifold::runtime {
 
 /// A parameter on the device, in its packed layout.
 struct BoundParameter {
+  bool bound = false;
   Shape shape;
-  DeviceBuffer owned;   ///< Empty where the caller owns the memory.
-  uint64_t address = 0; ///< 0 while unbound.
+  DeviceBuffer owned; ///< Empty where the caller owns the memory.
+  uint64_t address = 0;
   size_t bytes = 0;
 };
+
+/// Checks that a caller's device memory is aligned as kernels assume.
+Expected<void> checkDeviceTensor(const std::string &name,
+                                 const DeviceTensor &tensor);
 
 /// A copy from a buffer to a caller's result at the end of a step.
 struct ResultCopy {

@@ -256,6 +256,8 @@ Expected<std::vector<double>> Session::timeSteps(int count, LaunchMode launch) {
   State &state = *state_;
   if (!state.current)
     return notPrepared();
+  if (count < 0)
+    return makeError(ErrorCode::InvalidArgument, "cannot run {} steps", count);
   if (auto ok = state.shared->enter(); !ok)
     return ok.error();
   if (launch == LaunchMode::Graph && !state.current->graph)

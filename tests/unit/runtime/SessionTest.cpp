@@ -216,6 +216,8 @@ TEST_F(SessionTest, ParametersArePackedAndUnpacked) {
   read = *session.readParameter("w.m");
   EXPECT_EQ(read.dataAs<float>()[1], 2.0f);
   EXPECT_EQ(read.dataAs<float>()[4], 1.0f);
+  EXPECT_FALSE(session.bindParameter(
+      "w.m", {DataType::F32, {2, 4}, memory.address() + 8}));
   EXPECT_FALSE(session.readParameter("w.z"));
 }
 
@@ -226,6 +228,8 @@ TEST_F(SessionTest, WrongArgumentsAreNamed) {
   ASSERT_FALSE(unbound);
   EXPECT_EQ(unbound.error().message(),
             "parameter 'w.m' (f32[2, 4]) is not bound");
+  EXPECT_FALSE(session->readParameter("w.m"));
+  EXPECT_FALSE(session->timeSteps(-1, LaunchMode::Stream));
   auto missing = session->bindParameters({});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), ErrorCode::NotFound);
