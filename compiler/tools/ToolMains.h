@@ -13,5 +13,6 @@ int epifoldGenMain(int argc, char **argv);
 int epifoldCompileMain(int argc, char **argv);
 int epifoldRunMain(int argc, char **argv);
 int epifoldBenchMain(int argc, char **argv);
+int epifoldExactMain(int argc, char **argv);
 
 #endif // EPIFOLD_COMPILER_TOOLS_TOOLMAINS_H

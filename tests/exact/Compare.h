@@ -32,8 +32,9 @@ struct Comparison {
 Expected<Comparison> compare(const runtime::TensorMap &expected,
                              const runtime::TensorMap &actual);
 
-/// As above for the first rows only: where `expected` has fewer rows in one
-/// dimension of a tensor, the same leading part of `actual` is compared.
+/// As above for the rows of a shorter batch: a tensor that is shorter in one
+/// dimension is compared with that part of its namesake; one of the same shape
+/// has no rows (such as a count over all tokens) and is left out.
 Expected<Comparison> comparePrefix(const runtime::TensorMap &expected,
                                    const runtime::TensorMap &actual);
 

@@ -22,6 +22,7 @@ constexpr Tool tools[] = {
     {"compile", epifoldCompileMain, "compiles a graph ahead of time"},
     {"run", epifoldRunMain, "runs an executable or a graph"},
     {"bench", epifoldBenchMain, "times a workload"},
+    {"exact", epifoldExactMain, "shows what is equal to what, to the bit"},
 };
 
 const Tool *findTool(std::string_view name) {
