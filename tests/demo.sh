@@ -2,12 +2,11 @@
 # Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# What `./dev demo` shows once everything is built: demo.sh TOOLS [PTXAS].
+# What `./dev demo` shows once everything is built: demo.sh TOOLS.
 
 set -euo pipefail
 
 tools=$1
-ptxas=${2-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -21,15 +20,12 @@ step "A mixture-of-experts layer as its author writes it: eight branches, one pe
 show "$tools/epifold-gen" moe_swiglu --tokens=33 --width=64 --hidden=48 --experts=8 --topk=2 --dtype=bf16 -o "$work/moe.mlir"
 grep -c 'graph\.' "$work/moe.mlir" | sed 's/^/   ops in the graph: /'
 
-step "Compiled ahead of time, unfused and fused"
+step "Compiled ahead of time, to PTX for Hopper and Ampere: unfused and fused"
 for fusion in none all; do
-  show "$tools/epifold-compile" "$work/moe.mlir" --fusion=$fusion --emit=ptx -o "$work/$fusion.ptx"
-  printf '   kernels in the PTX: %s\n' "$(grep -c '\.entry' "$work/$fusion.ptx")"
+  show "$tools/epifold-compile" "$work/moe.mlir" --fusion=$fusion --verbose -o "$work/$fusion.efx"
 done
-check=()
-[[ -z $ptxas ]] || check=(--check "--ptxas=$ptxas")
-show "$tools/epifold-compile" "$work/moe.mlir" --verbose "${check[@]}" -o "$work/moe.efx"
-[[ -n $ptxas ]] || printf '   (no ptxas here: the PTX was not assembled)\n'
+show "$tools/epifold-compile" "$work/moe.mlir" --emit=ptx -o "$work/moe.ptx"
+grep -m1 -A4 '\.entry' "$work/moe.ptx" | sed 's/^/   /'
 
 step "What is equal to what, to the bit"
 for dtype in f64 f32 bf16; do
