@@ -6,6 +6,7 @@
 #include "Expect.h"
 #include "FakeDevice.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,7 +23,8 @@ template <typename T = float>
 HostTensor make(std::vector<T> values, DataType type = DataType::F32) {
   HostTensor tensor =
       *HostTensor::allocate(type, {static_cast<int64_t>(values.size())});
-  std::memcpy(tensor.mutableData(), values.data(), tensor.bytes());
+  std::copy(values.begin(), values.end(),
+            reinterpret_cast<T *>(tensor.mutableData()));
   return tensor;
 }
 

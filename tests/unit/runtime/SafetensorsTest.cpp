@@ -86,10 +86,11 @@ TEST(Safetensors, UnalignedTensorsAreCopied) {
 }
 
 TEST(Safetensors, ForeignTypesMayStandBesideWantedOnes) {
-  auto file = parse(
+  std::string bytes =
       makeFile(R"({"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
                R"("b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
-               "abc"));
+               "abc");
+  auto file = parse(bytes);
   ASSERT_TRUE(file) << file.error().message();
   EXPECT_TRUE(file->tensor("b"));
   auto foreign = file->tensor("a");
@@ -99,9 +100,10 @@ TEST(Safetensors, ForeignTypesMayStandBesideWantedOnes) {
 }
 
 TEST(Safetensors, BooleansAreZeroOrOne) {
-  auto file = parse(
+  std::string bytes =
       makeFile(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})",
-               std::string("\x01\x02", 2)));
+               std::string("\x01\x02", 2));
+  auto file = parse(bytes);
   ASSERT_TRUE(file);
   auto tensor = file->tensor("a");
   ASSERT_FALSE(tensor);
@@ -118,7 +120,8 @@ class BadSafetensors : public testing::TestWithParam<BadFile> {};
 
 TEST_P(BadSafetensors, IsRefusedWithItsReason) {
   const BadFile &bad = GetParam();
-  auto file = parse(makeFile(bad.header, std::string(bad.dataBytes, 'x')));
+  std::string bytes = makeFile(bad.header, std::string(bad.dataBytes, 'x'));
+  auto file = parse(bytes);
   ASSERT_FALSE(file) << bad.header;
   EXPECT_EQ(file.error().code(), ErrorCode::Corrupt);
   EXPECT_NE(file.error().message().find(bad.reason), std::string::npos)

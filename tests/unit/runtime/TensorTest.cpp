@@ -13,6 +13,12 @@
 using namespace epifold;
 using namespace epifold::runtime;
 
+// Under ASan, too much memory must be refused to the caller, as without it.
+extern "C" const char *__asan_default_options();
+extern "C" const char *__asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+
 namespace {
 
 template <typename T>
