@@ -21,7 +21,7 @@ namespace {
 /// Sizes of a product, read from its op and operands.
 struct Sizes {
   ElementType type;
-  int64_t elementSize, columns, depth, taps, groups;
+  int64_t elementSize, columns, rowsOfB, depth, taps, groups;
   int64_t rows; // of A (per group), extras and outs
 };
 
@@ -49,11 +49,12 @@ gatherRows(kernel::GemmOp op, const Tensor &a, const RowGroup &group,
 
 /// Accumulators of one B for the rows of one group, row-major.
 Tensor multiply(const Sizes &sizes, const std::byte *a, const Tensor &b,
-                int64_t weight, int64_t rows, Frame &frame) {
+                int64_t begin, int64_t weight, int64_t rows, Frame &frame) {
   Tensor acc = Tensor::zeros(sizes.type == ElementType::F64 ? ElementType::F64
                                                             : ElementType::F32,
                              {rows, sizes.columns});
-  ProductRun run{a, sizes.depth, at(b, weight * sizes.columns * sizes.depth),
+  ProductRun run{a, sizes.depth,
+                 at(b, (weight * sizes.rowsOfB + begin) * sizes.depth),
                  sizes.depth};
   accumulateRuns({sizes.type, rows, sizes.columns, sizes.depth}, run,
                  acc.getMutableBytes(), sizes.columns, frame.getWorkers());
@@ -62,8 +63,8 @@ Tensor multiply(const Sizes &sizes, const std::byte *a, const Tensor &b,
 
 /// The same for a convolution, whose weights are a matrix for each tap.
 Tensor convolve(const Sizes &sizes, const PaddedSamples &samples, int64_t batch,
-                int64_t time, int64_t dilation, const Tensor &b, int64_t group,
-                Frame &frame) {
+                int64_t time, int64_t dilation, const Tensor &b, int64_t begin,
+                int64_t group, Frame &frame) {
   Tensor acc = Tensor::zeros(sizes.type == ElementType::F64 ? ElementType::F64
                                                             : ElementType::F32,
                              {batch * time, sizes.columns});
@@ -74,7 +75,8 @@ Tensor convolve(const Sizes &sizes, const PaddedSamples &samples, int64_t batch,
     for (int64_t tap = 0; tap < sizes.taps; ++tap)
       runs.push_back(
           {samples.getRow(sample, tap * dilation), sizes.depth,
-           at(b, (group * sizes.taps + tap) * sizes.columns * sizes.depth),
+           at(b, ((group * sizes.taps + tap) * sizes.rowsOfB + begin) *
+                     sizes.depth),
            sizes.depth});
     accumulateRuns({sizes.type, time, sizes.columns, sizes.depth}, runs,
                    to + sample * time * sizes.columns * accSize, sizes.columns,
@@ -89,13 +91,10 @@ llvm::Error epifold::reference::evaluate(kernel::GemmOp op, Frame &frame) {
   const Tensor a = frame.getTensor(op.getA());
   std::vector<Tensor> bs = getTensors(op.getB(), frame),
                       extras = getTensors(op.getExtras(), frame);
-  Sizes sizes{a.getElementType(),
-              getByteSize(a.getElementType()),
-              op.getColumns(),
-              op.getDepth(),
-              op.getTaps(),
-              op.getGroups(),
-              0};
+  Sizes sizes{a.getElementType(),    getByteSize(a.getElementType()),
+              op.getResultColumns(), op.getRowsOfB(),
+              op.getDepth(),         op.getTaps(),
+              op.getGroups(),        0};
   bool isConvolution = op.isConvolution(), isRagged = op.isRagged();
   int64_t batch = isConvolution ? a.getDim(0) : 1,
           time = isConvolution ? a.getDim(1) : 0;
@@ -155,11 +154,14 @@ llvm::Error epifold::reference::evaluate(kernel::GemmOp op, Frame &frame) {
       aRows = gathered.data();
     }
     std::vector<Tensor> accumulators;
-    for (const Tensor &b : bs)
+    for (auto [j, b] : llvm::enumerate(bs)) {
+      int64_t begin = op.getBegin(j);
       accumulators.push_back(
-          isConvolution ? convolve(sizes, *samples, batch, time, dilation, b,
-                                   weight, frame)
-                        : multiply(sizes, aRows, b, weight, rows, frame));
+          isConvolution
+              ? convolve(sizes, *samples, batch, time, dilation, b, begin,
+                         weight, frame)
+              : multiply(sizes, aRows, b, begin, weight, rows, frame));
+    }
     llvm::SmallVector<const std::byte *> own;
     for (const Tensor &accumulator : accumulators)
       own.push_back(accumulator.getBytes());

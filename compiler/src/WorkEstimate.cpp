@@ -56,8 +56,8 @@ WorkEstimate epifold::estimateWork(Operation *op, const MemoryPlan &plan) {
     AffineExpr rows =
         productOf(a.drop_front(perGroup ? 1 : 0).drop_back(), context);
     int64_t groups = gemm.isRagged() ? 1 : gemm.getGroups();
-    int64_t perRow = 2 * gemm.getTaps() * gemm.getDepth() * gemm.getColumns() *
-                     int64_t(gemm.getB().size());
+    int64_t perRow = 2 * gemm.getTaps() * gemm.getDepth() *
+                     gemm.getResultColumns() * int64_t(gemm.getB().size());
     work.flops = (rows * (perRow * groups)).floorDiv(share);
   }
   return work;

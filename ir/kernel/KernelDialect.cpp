@@ -175,8 +175,14 @@ int64_t GemmOp::getGroups() {
   auto type = shaped(getB().front());
   return type.getRank() == (isConvolution() ? 4 : 3) ? type.getDimSize(0) : 1;
 }
-int64_t GemmOp::getColumns() {
+int64_t GemmOp::getRowsOfB() {
   return shaped(getB().front()).getShape().drop_back().back();
+}
+int64_t GemmOp::getResultColumns() {
+  return getColumns().value_or(getRowsOfB());
+}
+int64_t GemmOp::getBegin(unsigned j) {
+  return getBBegins() ? (*getBBegins())[j] : 0;
 }
 int64_t GemmOp::getDepth() { return shaped(getB().front()).getShape().back(); }
 Type GemmOp::getAccumulatorType() { return getComputeType(element(getA())); }
@@ -198,6 +204,17 @@ LogicalResult GemmOp::verify() {
       return emitOpError("A is ")
              << element(getA()) << " but B is " << element(b);
   }
+  if (getColumns().has_value() != getBBegins().has_value())
+    return emitOpError("'columns' and 'b_begins' come together");
+  if (getBBegins() && getBBegins()->size() != getB().size())
+    return emitOpError("has ") << getBBegins()->size() << " b_begins for "
+                               << getB().size() << " B operands";
+  for (unsigned j = 0; j < getB().size(); ++j)
+    if (getBegin(j) < 0 || getResultColumns() < 0 ||
+        getBegin(j) > getRowsOfB() - getResultColumns())
+      return emitOpError("uses rows ")
+             << getBegin(j) << " to " << getBegin(j) + getResultColumns()
+             << " of a B with " << getRowsOfB();
   if (isConvolution() && (isRagged() || shaped(getA()).getRank() != 3))
     return emitOpError(
         "a convolution takes A as [batch, time, channels] without offsets");

@@ -125,7 +125,8 @@ def Kernel_GemmOp : Kernel_LaunchOp<"gemm", [SingleBlockImplicitTerminator<"Yiel
 
     * A: `[m, k]` shared by the groups, `[g, m, k]` one per group. With `dilation`, a causal convolution: A is
       `[batch, time, k]`, row r is (b, t) flattened, tap τ of `taps` reads row `(b, t − dilation·(taps−1−τ))`, zero before the start.
-    * B_j: `[n, k]` (one group) or `[g, n, k]`; with `dilation` `[taps, n, k]` or `[g, taps, n, k]`.
+    * B_j: `[n, k]` (one group) or `[g, n, k]`; with `dilation` `[taps, n, k]` or `[g, taps, n, k]`. With `columns`, only that
+      many of its rows from `b_begins[j]` on: the gate and the up part of one weight.
     * `offsets` `[experts+1]`: rows of group g are `offsets[g] … offsets[g+1]` of A, extras and outs (all of them `m`-row
       buffers). With `group` the launch covers that expert's rows only and B_j is that expert's own `[n, k]`.
     * `gather` (with `offsets`): A's row for row r is `gather[r] floordiv gather_divisor`.
@@ -135,7 +136,8 @@ def Kernel_GemmOp : Kernel_LaunchOp<"gemm", [SingleBlockImplicitTerminator<"Yiel
   let arguments = (ins Kernel_FloatTensor:$a, Variadic<Kernel_FloatTensor>:$b, Optional<Kernel_IndexTensor>:$gather,
                    Optional<Kernel_IndexTensor>:$offsets, Variadic<Kernel_Tensor>:$extras, Variadic<Kernel_Tensor>:$outs,
                    AffineMapArrayAttr:$indexing_maps, OptionalAttr<Epifold_I64Attr>:$dilation, OptionalAttr<Epifold_I64Attr>:$group,
-                   DefaultValuedAttr<Epifold_I64Attr, "1">:$gather_divisor);
+                   DefaultValuedAttr<Epifold_I64Attr, "1">:$gather_divisor, OptionalAttr<Epifold_I64Attr>:$columns,
+                   OptionalAttr<DenseI64ArrayAttr>:$b_begins);
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `a` `(` $a `:` type($a) `)` `b` `(` $b `:` type($b) `)` (`gather` `(` $gather^ `:` type($gather) `)`)?
@@ -150,8 +152,11 @@ def Kernel_GemmOp : Kernel_LaunchOp<"gemm", [SingleBlockImplicitTerminator<"Yiel
     int64_t getTaps();
     /// Groups covered by this launch: B's leading dimension, or 1.
     int64_t getGroups();
-    /// Columns (n) and reduction length (k, per tap); static.
-    int64_t getColumns();
+    /// Columns of the result, rows of each tap of B (no fewer), and reduction length (k, per tap); static.
+    int64_t getResultColumns();
+    int64_t getRowsOfB();
+    /// First row of B_j that is used.
+    int64_t getBegin(unsigned j);
     int64_t getDepth();
     /// f64 for f64 operands, f32 otherwise.
     ::mlir::Type getAccumulatorType();

@@ -9,6 +9,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace epifold;
 
@@ -117,11 +119,61 @@ Value GraphLowering::empty(ArrayRef<AffineExpr> sizes, Type element) {
                                  symbolMap(sizes, context));
 }
 
+/// The buffer that `tensor` is a view of, and where in it it starts.
+static std::pair<Value, AffineExpr> rootOf(Value tensor, MLIRContext *context) {
+  AffineExpr start = getAffineConstantExpr(0, context);
+  while (auto view = tensor.getDefiningOp<kernel::ViewOp>()) {
+    start = start + view.getOffset().getResult(0);
+    tensor = view.getInput();
+  }
+  return {tensor, start};
+}
+
+/// Elements to a multiple of which a tensor of `sizes` must start: kernels read
+/// rows in the largest pieces, up to 16 bytes, that divide them.
+static int64_t requiredAlignment(ArrayRef<AffineExpr> sizes,
+                                 int64_t elementBytes) {
+  int64_t limit = 16 / elementBytes;
+  if (sizes.empty())
+    return 1;
+  if (auto width = dyn_cast<AffineConstantExpr>(sizes.back()))
+    return std::gcd(limit, width.getValue());
+  return sizes.size() == 1 ? limit : 1;
+}
+
 Value GraphLowering::view(Value tensor, AffineExpr offset,
                           ArrayRef<AffineExpr> sizes) {
-  return kernel::ViewOp::create(
-      builder, location, typeOf(sizes, getElementTypeOrSelf(tensor.getType())),
-      tensor, symbolMap(offset, context), symbolMap(sizes, context));
+  Type element = getElementTypeOrSelf(tensor.getType());
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  auto [root, start] = rootOf(tensor, context);
+  start = start + offset;
+  if (start.getLargestKnownDivisor() % requiredAlignment(sizes, bytes) != 0) {
+    auto first = dyn_cast<AffineConstantExpr>(start);
+    if (!first) {
+      auto source = tensor.getDefiningOp<kernel::ViewOp>();
+      if (offset != constant(0) || !source)
+        return {};
+      // The source itself starts where it may: its copy starts a buffer.
+      AffineMap identity = builder.getMultiDimIdentityMap(
+          source.getSizes().getNumResults());
+      Value copied =
+          copy(tensor, identity,
+               empty(source.getSizes().getResults(), element), identity, false);
+      return view(copied, offset, sizes);
+    }
+    AffineExpr count = productOf(sizes, context);
+    AffineExpr end = start + count;
+    Value row = kernel::ViewOp::create(builder, location, typeOf(end, element),
+                                       root, symbolMap(constant(0), context),
+                                       symbolMap(end, context));
+    AffineExpr moved = builder.getAffineDimExpr(0) + first.getValue();
+    Value copied = copy(row, AffineMap::get(1, 0, moved), empty(count, element),
+                        builder.getMultiDimIdentityMap(1), false);
+    return view(copied, constant(0), sizes);
+  }
+  return kernel::ViewOp::create(builder, location, typeOf(sizes, element),
+                                tensor, symbolMap(offset, context),
+                                symbolMap(sizes, context));
 }
 
 Value GraphLowering::reshape(Value tensor, ArrayRef<AffineExpr> sizes) {
@@ -237,12 +289,19 @@ Value GraphLowering::gemm(const Product &product, Value out) {
   auto attribute = [&](std::optional<int64_t> value) {
     return value ? builder.getI64IntegerAttr(*value) : IntegerAttr();
   };
+  IntegerAttr columns;
+  DenseI64ArrayAttr begins;
+  if (product.range) {
+    auto [begin, end] = *product.range;
+    columns = builder.getI64IntegerAttr(end - begin);
+    begins = builder.getDenseI64ArrayAttr(begin);
+  }
   auto op = kernel::GemmOp::create(
       builder, location, TypeRange(out), product.a, ValueRange(product.b),
       /*gather=*/Value(), product.offsets, /*extras=*/ValueRange(),
       ValueRange(out), mapArray(builder, product.outMap),
       attribute(product.dilation), attribute(product.expert),
-      builder.getI64IntegerAttr(1));
+      builder.getI64IntegerAttr(1), columns, begins);
   Block *block = startRegion(builder, location, op.getEpilogue(),
                              {op.getAccumulatorType()});
   Value rounded = narrow(builder, location, block->getArgument(0),

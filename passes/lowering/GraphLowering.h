@@ -99,6 +99,9 @@ private:
   mlir::RankedTensorType typeOf(llvm::ArrayRef<mlir::AffineExpr> sizes,
                                 mlir::Type element) const;
   mlir::Value empty(llvm::ArrayRef<mlir::AffineExpr> sizes, mlir::Type element);
+  /// Elements from `offset` on in the shape `sizes`: a view, or a copy where a
+  /// view would start between the places at which kernels may read whole
+  /// pieces. Null where it can be neither: such a start that is not static.
   mlir::Value view(mlir::Value tensor, mlir::AffineExpr offset,
                    llvm::ArrayRef<mlir::AffineExpr> sizes);
   mlir::Value reshape(mlir::Value tensor,
@@ -128,6 +131,8 @@ private:
   struct Product {
     mlir::Value a, b, offsets;
     std::optional<int64_t> dilation, expert;
+    /// The rows of B that are used, when not all are.
+    std::optional<std::pair<int64_t, int64_t>> range;
     mlir::AffineMap outMap;
   };
   /// A `kernel.gemm` whose epilogue only rounds to `out`'s elements.
@@ -157,6 +162,9 @@ private:
 /// so that each tap is one [o, ci] matrix.
 std::optional<llvm::SmallVector<int64_t>>
 planLayout(mlir::BlockArgument argument);
+
+/// Whether `use` is an expert_matmul's use of a slice of every expert's rows.
+bool isPartOfExpertWeights(mlir::OpOperand &use);
 
 /// `value` widened to its compute type.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location location,

@@ -35,11 +35,26 @@ void GraphLowering::lowerMatmul(graph::MatmulOp op) {
   set(op, reshape(rows, analysis.getSizes(op)));
 }
 
+bool epifold::isPartOfExpertWeights(OpOperand &use) {
+  auto slice = use.get().getDefiningOp<graph::SliceOp>();
+  return slice && slice.getDim() == 1 &&
+         isa<graph::ExpertMatmulOp>(use.getOwner()) &&
+         use.getOperandNumber() == 1;
+}
+
 void GraphLowering::lowerExpertMatmul(graph::ExpertMatmulOp op) {
   Lowered lhs = values.find(op.getLhs())->second;
   Product product;
   product.a = tensorOf(op.getLhs());
-  product.b = tensorOf(op.getRhs());
+  if (values.contains(op.getRhs())) {
+    product.b = tensorOf(op.getRhs());
+  } else {
+    // A slice of every expert's rows, which was left for this product to read.
+    auto slice = op.getRhs().getDefiningOp<graph::SliceOp>();
+    product.b = tensorOf(slice.getInput());
+    int64_t rows = cast<ShapedType>(product.b.getType()).getDimSize(1);
+    product.range = graph::resolveSlice(slice.getBegin(), slice.getEnd(), rows);
+  }
   Value out = empty(analysis.getSizes(op), getElementTypeOrSelf(op.getType()));
   if (lhs.isRagged()) {
     product.offsets = lhs.offsets;

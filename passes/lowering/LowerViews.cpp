@@ -72,6 +72,9 @@ void GraphLowering::lowerSelect(graph::SelectOp op) {
 }
 
 LogicalResult GraphLowering::lowerSlice(graph::SliceOp op) {
+  // Products read their part of each expert's weight where it lies.
+  if (!op->use_empty() && llvm::all_of(op->getUses(), isPartOfExpertWeights))
+    return success();
   tensorOf(op.getInput());
   Lowered source = values.find(op.getInput())->second;
   AffineExpr size = source.sizes[op.getDim()];
@@ -81,8 +84,9 @@ LogicalResult GraphLowering::lowerSlice(graph::SliceOp op) {
   if (!range)
     return op.emitOpError("begins at ")
            << op.getBegin()
-           << " from the end of a dynamic dimension that is not the outermost; "
-           << "transpose it to the front or make it static";
+           << " from the end of a dynamic dimension, which no view and no copy "
+              "can express here; make the dimension static or the outermost of "
+              "rows of 16 bytes";
   set(op, range);
   return success();
 }

@@ -95,7 +95,8 @@ void FmaEmitter::makePanels(const GemmTile &tile) {
   for (int64_t product : llvm::seq(problem.products)) {
     Panel &panel = addPanel(problem.firstB + product, schedule.tileColumns);
     for (int64_t i : llvm::seq(piecesOfThread(panel)))
-      panel.rowsB.push_back(rowOfB(b, problem, tile, pieceAt(i).first));
+      panel.rowsB.push_back(
+          rowOfB(b, problem, tile, product, pieceAt(i).first));
   }
 }
 

@@ -114,7 +114,7 @@ void MmaEmitter::makePanels(const GemmTile &tile) {
                                              {},
                                              {}});
     for (int64_t i : llvm::seq(piecesOfThread(panel)))
-      panel.rowsB.push_back(rowOfB(b, problem, tile, lineOfPiece(i)));
+      panel.rowsB.push_back(rowOfB(b, problem, tile, product, lineOfPiece(i)));
   }
 }
 

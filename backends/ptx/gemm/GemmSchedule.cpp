@@ -16,10 +16,10 @@ static RankedTensorType typeOf(Value value) {
 }
 
 GemmProblem::GemmProblem(kernel::GemmOp op)
-    : op(op), products(op.getB().size()), columns(op.getColumns()),
-      depth(op.getDepth()), taps(op.getTaps()), groups(op.getGroups()),
-      isConvolution(op.isConvolution()), isRagged(op.isRagged()),
-      hasGroup(op.getGroup().has_value()),
+    : op(op), products(op.getB().size()), columns(op.getResultColumns()),
+      rowsOfB(op.getRowsOfB()), depth(op.getDepth()), taps(op.getTaps()),
+      groups(op.getGroups()), isConvolution(op.isConvolution()),
+      isRagged(op.isRagged()), hasGroup(op.getGroup().has_value()),
       hasGather(static_cast<bool>(op.getGather())),
       hasGroupedA(!op.isConvolution() && typeOf(op.getA()).getRank() == 3),
       element(typeOf(op.getA()).getElementType()),

@@ -19,9 +19,9 @@ struct GemmProblem {
   mutable kernel::GemmOp op;
   unsigned a = 0, firstB = 1, gather = 0, offsets = 0, firstExtra = 0,
            firstOut = 0;
-  /// Number of B's; columns of each; reduction length of a tap; taps; groups
-  /// that the launch covers.
-  int64_t products, columns, depth, taps, groups;
+  /// Number of B's; columns of each, and rows in memory of a tap of it;
+  /// reduction length of a tap; taps; groups that the launch covers.
+  int64_t products, columns, rowsOfB, depth, taps, groups;
   bool isConvolution, isRagged, hasGroup, hasGather;
   /// A has a leading group dimension.
   bool hasGroupedA;

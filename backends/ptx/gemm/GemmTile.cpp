@@ -149,10 +149,13 @@ RowOfA epifold::ptx::rowOfA(KernelBuilder &b, const GemmProblem &problem,
 }
 
 RowOfB epifold::ptx::rowOfB(KernelBuilder &b, const GemmProblem &problem,
-                            const GemmTile &tile, Value columnInTile) {
+                            const GemmTile &tile, int64_t product,
+                            Value columnInTile) {
   Value column = b.add(tile.column, b.toI64(columnInTile));
-  Value row = b.add(b.mul(tile.groupOfB, b.i64(problem.taps * problem.columns)),
-                    column);
+  Value first =
+      b.add(b.mul(tile.groupOfB, b.i64(problem.taps * problem.rowsOfB)),
+            b.i64(problem.op.getBegin(product)));
+  Value row = b.add(first, column);
   return {b.mul(row, b.i64(problem.depth)),
           b.lt(column, b.i64(problem.columns))};
 }
@@ -174,7 +177,7 @@ SlabOfRow epifold::ptx::slabOfA(KernelBuilder &b, const GemmProblem &problem,
 SlabOfRow epifold::ptx::slabOfB(KernelBuilder &b, const GemmProblem &problem,
                                 const RowOfB &row, const GemmSlab &slab) {
   Value tapOffset =
-      b.mul(b.toI64(slab.tap), b.i64(problem.columns * problem.depth));
+      b.mul(b.toI64(slab.tap), b.i64(problem.rowsOfB * problem.depth));
   return {b.add(row.offset, b.add(tapOffset, b.toI64(slab.depth))),
           row.isValid};
 }

@@ -44,13 +44,14 @@ struct RowOfA {
 RowOfA rowOfA(KernelBuilder &b, const GemmProblem &problem,
               const GemmTile &tile, mlir::Value rowInTile);
 
-/// A row of one B: the element offset of its start in tap 0 (i64) and whether
-/// it exists (i1).
+/// A row of B number `product`: the element offset of its start in tap 0 (i64)
+/// and whether it exists (i1).
 struct RowOfB {
   mlir::Value offset, isValid;
 };
 RowOfB rowOfB(KernelBuilder &b, const GemmProblem &problem,
-              const GemmTile &tile, mlir::Value columnInTile);
+              const GemmTile &tile, int64_t product,
+              mlir::Value columnInTile);
 
 /// Where a slab's part of a row starts in the operand (i64), and whether the
 /// row is there for this tap (i1); what is not there reads as zero.
