@@ -74,7 +74,9 @@ static GemmSchedule chooseFma(const GemmProblem &problem) {
     return {64, shareOfColumns(64, problem.products, 16), 8, 2, 16, 16, 8, 1};
   if (knownRows(problem) <= 64)
     return {64, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 1};
-  return {128, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 2};
+  // One block: 64 accumulators and what feeds them just miss the 128 registers
+  // that two blocks leave, and the accumulators alone hide the latencies.
+  return {128, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 1};
 }
 
 GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem) {

@@ -1,4 +1,4 @@
-// RUN: kernel-to-ptx %s --ptxas=%ptxas --target=sm_80 | FileCheck %s
+// RUN: kernel-to-ptx %s --ptxas=%ptxas | FileCheck %s
 
 #rows = affine_map<(g, r, n) -> (r, n)>
 #groupRows = affine_map<(g, r, n) -> (g, r, n)>

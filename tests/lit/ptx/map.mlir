@@ -1,4 +1,4 @@
-// RUN: kernel-to-ptx %s --ptxas=%ptxas --target=sm_90a | FileCheck %s
+// RUN: kernel-to-ptx %s --ptxas=%ptxas | FileCheck %s
 
 #id = affine_map<(r, c) -> (r, c)>
 #column = affine_map<(r, c) -> (c)>
