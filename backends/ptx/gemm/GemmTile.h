@@ -50,8 +50,7 @@ struct RowOfB {
   mlir::Value offset, isValid;
 };
 RowOfB rowOfB(KernelBuilder &b, const GemmProblem &problem,
-              const GemmTile &tile, int64_t product,
-              mlir::Value columnInTile);
+              const GemmTile &tile, int64_t product, mlir::Value columnInTile);
 
 /// Where a slab's part of a row starts in the operand (i64), and whether the
 /// row is there for this tap (i1); what is not there reads as zero.
