@@ -24,13 +24,13 @@ done
 # Only what this script writes is replaced; other things in the folder stay.
 mkdir -p "$folder/data"
 strip -o "$folder/epifold" "$program"
-# Travels in a quarter of the size; run.sh unpacks it where the program itself is absent.
-xz -T0 -6 -c "$folder/epifold" >"$folder/epifold.xz"
 cp "$here/run.sh" "$folder/run.sh"
 cp "$here/../../LICENSE" "$folder/LICENSE"
 if [[ -n $vectors && -d $vectors ]]; then
   cp "$vectors"/*.safetensors "$folder/data/"
 fi
 
-printf 'gpu-bundle: %s program, %s packed, %s of data\n' \
-  "$(du -h "$folder/epifold" | cut -f1)" "$(du -h "$folder/epifold.xz" | cut -f1)" "$(du -sh "$folder/data" | cut -f1)"
+# What it costs to send is the compressed size.
+printf '%s: %s of program (%s through xz), %s of data; start %s/run.sh on the GPU machine\n' "$folder" \
+  "$(du -h "$folder/epifold" | cut -f1)" "$(xz -T0 -c "$folder/epifold" | wc -c | numfmt --to=iec)" \
+  "$(du -sh "$folder/data" | cut -f1)" "$folder"
