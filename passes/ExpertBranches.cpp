@@ -307,8 +307,14 @@ static void eraseDeadOps(Block &block, function_ref<bool(Operation *)> keep) {
 /// becomes a part of the folded value; ragged rows have no such part, so their
 /// branch stays beside the folded one.
 void ExpertBranches::retire() {
+  // A folded value that no end of the branches reads may still get parts here.
+  DenseSet<Value> kept;
+  for (const Family &family : families) {
+    kept.insert(family.folded);
+    kept.insert(family.lanes.begin(), family.lanes.end());
+  }
   eraseDeadOps(block, [&](Operation *op) {
-    return op->getNumResults() == 1 && laneOf.contains(op->getResult(0));
+    return op->getNumResults() == 1 && kept.contains(op->getResult(0));
   });
   for (Family &family : llvm::reverse(families)) {
     for (auto [expert, lane] : llvm::enumerate(family.lanes)) {
