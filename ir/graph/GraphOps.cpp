@@ -1,9 +1,10 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Verifiers and folders of the graph ops that are not elementwise.
+// Verifiers and folders of views, products, rows, norms and losses.
 
 #include "ir/graph/GraphDialect.h"
+#include "ir/graph/GraphVerify.h"
 
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,39 +14,6 @@ using namespace epifold::graph;
 
 #define GET_OP_CLASSES
 #include "ir/graph/GraphOps.cpp.inc"
-
-static ShapedType shaped(Value value) {
-  return cast<ShapedType>(value.getType());
-}
-
-/// Checks that `value` has `shape`; a dynamic size fits any.
-static LogicalResult expectShape(Operation *op, StringRef what, Value value,
-                                 ArrayRef<int64_t> shape) {
-  if (shaped(value).getRank() == int64_t(shape.size()) &&
-      succeeded(verifyCompatibleShape(shaped(value).getShape(), shape)))
-    return success();
-  InFlightDiagnostic diagnostic = op->emitOpError()
-                                  << what << " must have shape [";
-  llvm::interleave(
-      shape,
-      [&](int64_t size) {
-        ShapedType::isDynamic(size) ? diagnostic << "?" : diagnostic << size;
-      },
-      [&] { diagnostic << ", "; });
-  return diagnostic << "], got " << value.getType();
-}
-
-static LogicalResult expectElement(Operation *op, StringRef what, Value value,
-                                   Type type) {
-  if (shaped(value).getElementType() == type)
-    return success();
-  return op->emitOpError() << what << " must hold " << type << ", got "
-                           << value.getType();
-}
-
-static bool sizesAgree(int64_t a, int64_t b) {
-  return a == b || ShapedType::isDynamic(a) || ShapedType::isDynamic(b);
-}
 
 //===--- Constants and views
 //-------------------------------------------------------------------------------------===//
@@ -319,16 +287,6 @@ LogicalResult EmbeddingOp::verify() {
   return expectShape(*this, "result", getResult(), shape);
 }
 
-/// The last dimension is reduced: its size must be known.
-static LogicalResult verifyRows(Operation *op, Value input) {
-  ShapedType type = shaped(input);
-  if (type.getRank() < 1 || ShapedType::isDynamic(type.getShape().back()) ||
-      type.getShape().back() < 1)
-    return op->emitOpError("needs rows of a static, positive length, got ")
-           << type;
-  return success();
-}
-
 static LogicalResult verifySameType(Operation *op, Value input, Value result) {
   if (failed(
           expectElement(op, "result", result, shaped(input).getElementType())))
@@ -411,94 +369,4 @@ LogicalResult CrossEntropyOp::verify() {
           expectElement(*this, "result", getResult(), getComputeType(logits))))
     return failure();
   return expectShape(*this, "result", getResult(), {});
-}
-
-//===--- Routing
-//-------------------------------------------------------------------------------------------------===//
-
-LogicalResult TopKOp::verify() {
-  ShapedType input = shaped(getInput());
-  if (failed(verifyRows(*this, getInput())) ||
-      failed(expectElement(*this, "values", getValues(),
-                           input.getElementType())) ||
-      failed(expectElement(*this, "indices", getIndices(),
-                           IntegerType::get(getContext(), 32))))
-    return failure();
-  if (getK() < 1 || getK() > input.getShape().back())
-    return emitOpError("k = ")
-           << getK() << " must be between 1 and the " << input.getShape().back()
-           << " elements of a row";
-  SmallVector<int64_t> shape(input.getShape());
-  shape.back() = getK();
-  if (failed(expectShape(*this, "values", getValues(), shape)))
-    return failure();
-  return expectShape(*this, "indices", getIndices(), shape);
-}
-
-LogicalResult RouteOp::verify() {
-  auto routing = cast<RoutingType>(getRouting().getType());
-  if (routing.getExperts() < 1 || routing.getTopk() < 1)
-    return emitOpError("needs at least one expert and one slot, got ")
-           << routing;
-  if (failed(expectElement(*this, "indices", getIndices(),
-                           IntegerType::get(getContext(), 32))) ||
-      failed(expectElement(*this, "counts", getCounts(),
-                           IntegerType::get(getContext(), 64))) ||
-      failed(expectShape(*this, "indices", getIndices(),
-                         {ShapedType::kDynamic, routing.getTopk()})))
-    return failure();
-  return expectShape(*this, "counts", getCounts(), {routing.getExperts()});
-}
-
-static LogicalResult verifyDispatch(Operation *op, Value routingValue,
-                                    Value result, std::optional<int64_t> expert,
-                                    int64_t width, Type element) {
-  auto routing = cast<RoutingType>(routingValue.getType());
-  if (expert && (*expert < 0 || *expert >= routing.getExperts()))
-    return op->emitOpError("expert ") << *expert << " is outside the "
-                                      << routing.getExperts() << " experts";
-  if (failed(expectElement(op, "result", result, element)))
-    return failure();
-  if (expert)
-    return expectShape(op, "result", result, {ShapedType::kDynamic, width});
-  return expectShape(op, "result", result,
-                     {routing.getExperts(), ShapedType::kDynamic, width});
-}
-
-LogicalResult DispatchOp::verify() {
-  ShapedType input = shaped(getInput());
-  if (input.getRank() != 2 || input.isDynamicDim(1))
-    return emitOpError("takes [tokens, width] with a static width, got ")
-           << input;
-  return verifyDispatch(*this, getRouting(), getResult(), getExpert(),
-                        input.getDimSize(1), input.getElementType());
-}
-
-LogicalResult DispatchSlotOp::verify() {
-  ShapedType input = shaped(getInput());
-  int64_t topk = cast<RoutingType>(getRouting().getType()).getTopk();
-  if (failed(expectShape(*this, "input", getInput(),
-                         {ShapedType::kDynamic, topk})))
-    return failure();
-  return verifyDispatch(*this, getRouting(), getResult(), getExpert(), 1,
-                        input.getElementType());
-}
-
-LogicalResult CombineOp::verify() {
-  auto routing = cast<RoutingType>(getRouting().getType());
-  if (getInputs().empty())
-    return emitOpError("needs the experts' rows");
-  auto first = cast<RaggedType>(getInputs().front().getType());
-  for (Value input : getInputs())
-    if (input.getType() != first)
-      return emitOpError("inputs differ: ")
-             << first << " and " << input.getType();
-  if (first.isGrouped()
-          ? getInputs().size() != 1 || first.getGroups() != routing.getExperts()
-          : int64_t(getInputs().size()) != routing.getExperts())
-    return emitOpError("takes one value per expert (")
-           << routing.getExperts() << ") or one grouped value, got "
-           << getInputs().size() << " of " << first;
-  return expectShape(*this, "result", getResult(),
-                     {ShapedType::kDynamic, first.getWidth()});
 }

@@ -46,13 +46,20 @@ void addTokens(CLI::App &app, int64_t &tokens) {
   };
   app.add_option_function<std::string>("--tokens", parse,
                                        "Tokens, or ? to compile for any count")
-      ->type_name("INT|?");
+      ->type_name("INT|?")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void addSize(CLI::App &app, const std::string &flag, int64_t &value,
              const std::string &text) {
+  auto isPositive = [](const std::string &given) {
+    int64_t size = 0;
+    if (CLI::detail::lexical_cast(given, size) && size >= 1)
+      return std::string();
+    return "must be a positive number, got " + given;
+  };
   app.add_option(flag, value, text)
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Validator(isPositive, ""))
       ->capture_default_str();
 }
 
