@@ -67,7 +67,9 @@ inline bool computesInDouble(ElementType type) {
 /// Calls `body` with a double or a float, whichever values are computed in.
 template <typename Body>
 auto withComputeType(bool isDouble, Body body) {
-  return isDouble ? body(double()) : body(float());
+  if (isDouble)
+    return body(double());
+  return body(float());
 }
 
 } // namespace epifold::reference

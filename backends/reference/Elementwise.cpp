@@ -88,8 +88,9 @@ bool compute(mlir::Operation *op, Chunks<T> in, Chunk<T> out) {
         return forEach<T>(in, out, [](T a, T) { return std::fabs(a); }), true;
       })
       .Case([&](graph::ReluOp) {
-        return forEach<T>(in, out,
-                          [](T a, T) { return a > 0 || a != a ? a : T(0); }),
+        return forEach<T>(
+                   in, out,
+                   [](T a, T) { return a > 0 || std::isnan(a) ? a : T(0); }),
                true;
       })
       .Case([&](graph::SqrtOp) {
@@ -111,13 +112,15 @@ bool compute(mlir::Operation *op, Chunks<T> in, Chunk<T> out) {
         return forEach<T>(in, out, [](T a, T b) { return a / b; }), true;
       })
       .Case([&](graph::MaxOp) {
-        return forEach<T>(in, out,
-                          [](T a, T b) { return a > b || a != a ? a : b; }),
+        return forEach<T>(
+                   in, out,
+                   [](T a, T b) { return a > b || std::isnan(a) ? a : b; }),
                true;
       })
       .Case([&](graph::MinOp) {
-        return forEach<T>(in, out,
-                          [](T a, T b) { return a < b || a != a ? a : b; }),
+        return forEach<T>(
+                   in, out,
+                   [](T a, T b) { return a < b || std::isnan(a) ? a : b; }),
                true;
       })
       .Case([&](graph::FmaOp) {

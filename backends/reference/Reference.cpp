@@ -9,6 +9,7 @@
 #include "backends/reference/Elements.h"
 #include "backends/reference/Frame.h"
 #include "backends/reference/GraphOps.h"
+#include "backends/reference/IndexMap.h"
 #include "backends/reference/KernelOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -54,8 +55,7 @@ static llvm::Error bindArgument(func::FuncOp function, unsigned index,
   Tensor tensor = found->second;
   if (auto layout = function.getArgAttrOfType<mlir::DenseI64ArrayAttr>(
           index, "kernel.layout")) {
-    if (static_cast<int64_t>(layout.size()) != tensor.getRank() ||
-        !isPermutation(layout))
+    if (layout.size() != tensor.getRank() || !isPermutation(layout))
       return fail("the layout of '" + name +
                   "' does not permute the dimensions of " + tensor.describe());
     tensor = permute(tensor, layout);
@@ -108,6 +108,31 @@ static llvm::Error bindSymbols(func::FuncOp function, Frame &frame) {
              llvm::cast<mlir::ShapedType>(argument.getType()).getShape()))
       if (mlir::ShapedType::isDynamic(declared))
         frame.symbols.push_back(size(argument.getArgNumber(), dim));
+  return llvm::Error::success();
+}
+
+/// Compares arguments with what `kernel.sizes` says of them: sizes that the
+/// graph ties together must agree.
+static llvm::Error checkSizes(func::FuncOp function, Frame &frame) {
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto sizes =
+        function.getArgAttrOfType<mlir::AffineMapAttr>(index, "kernel.sizes");
+    if (!sizes)
+      continue;
+    const Tensor &tensor = frame.getTensor(argument);
+    if (sizes.getValue().getNumSymbols() > frame.symbols.size())
+      return fail("'kernel.sizes' of argument " + llvm::Twine(index) + " of '" +
+                  function.getName() +
+                  "' uses symbols that 'kernel.symbols' does not name");
+    Tensor::Shape wanted = evaluateMap(sizes.getValue(), {}, frame.symbols);
+    for (auto [dim, size] : llvm::enumerate(wanted))
+      if (tensor.getDim(dim) != size)
+        return fail("tensor '" + getArgumentName(function, index) + "' is " +
+                    tensor.describe() + ", but its dimension " +
+                    llvm::Twine(dim) + " must be " + llvm::Twine(size) +
+                    " as other arguments have it");
+  }
   return llvm::Error::success();
 }
 
@@ -174,6 +199,8 @@ epifold::reference::evaluate(func::FuncOp function,
     if (llvm::Error error = bindArgument(function, index, inputs, frame))
       return error;
   if (llvm::Error error = bindSymbols(function, frame))
+    return error;
+  if (llvm::Error error = checkSizes(function, frame))
     return error;
 
   int64_t done = 0,

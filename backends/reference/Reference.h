@@ -52,7 +52,8 @@ struct Options {
 /// argument's dimension i is dimension `layout[i]` of the named tensor). In a
 /// function of kernel ops `kernel.symbols`, an array of [argument, dimension]
 /// pairs, says which dimensions the symbols s0, s1, … of its maps are; without
-/// it they are the arguments' dynamic dimensions in order.
+/// it they are the arguments' dynamic dimensions in order. `kernel.sizes`,
+/// where an argument has it, gives the sizes it must have as a map over them.
 ///
 /// An error names the tensor or the op, and what was wrong. A row in error (a
 /// NaN logit, an index outside) is no error here: `Result::status` reports it.

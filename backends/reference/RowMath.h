@@ -11,6 +11,7 @@
 #include "llvm/ADT/ArrayRef.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace epifold::reference {
@@ -26,7 +27,7 @@ template <typename T>
 T exponentiateRow(llvm::MutableArrayRef<T> x, numerics::Accuracy accuracy) {
   T maximum = x.front();
   for (T value : x)
-    maximum = value > maximum || value != value ? value : maximum;
+    maximum = value > maximum || std::isnan(value) ? value : maximum;
   for (T &value : x)
     value -= maximum;
   numerics::applyUnary(numerics::UnaryFunction::Exp, accuracy,

@@ -50,6 +50,7 @@ void convert(const void *from, void *to, size_t count) {
     else if constexpr (isNarrow<From>)
       target[i] = static_cast<To>(source[i].toFloat());
     else
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): an i8 is a number.
       target[i] = static_cast<To>(source[i]);
   }
 }
@@ -57,6 +58,7 @@ void convert(const void *from, void *to, size_t count) {
 /// Calls `body` with a value of the storage type.
 template <typename Body>
 void withStorageType(ElementType type, Body body) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): the argument's type differs.
   switch (type) {
   case ElementType::F64:
     return body(double());
@@ -81,7 +83,7 @@ void withStorageType(ElementType type, Body body) {
 /// +0.
 template <typename T>
 T maximum(T a, T b) {
-  if (a != a || b != b)
+  if (std::isnan(a) || std::isnan(b))
     return a + b;
   return a > b || (a == b && std::signbit(b)) ? a : b;
 }

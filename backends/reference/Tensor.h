@@ -20,7 +20,7 @@
 
 namespace mlir {
 class Type;
-}
+} // namespace mlir
 
 namespace epifold::reference {
 

@@ -5,6 +5,7 @@
 
 #include "backends/reference/Workers.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 
@@ -19,8 +20,8 @@ static unsigned chooseThreads(unsigned requested) {
   if (requested != 0)
     return requested;
   if (const char *text = std::getenv("EPIFOLD_THREADS"))
-    if (int number = std::atoi(text); number > 0)
-      return static_cast<unsigned>(number);
+    if (unsigned number; llvm::to_integer(text, number) && number > 0)
+      return number;
   return std::max(1u, std::thread::hardware_concurrency());
 }
 

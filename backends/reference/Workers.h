@@ -13,7 +13,7 @@
 
 namespace llvm {
 class StdThreadPool;
-}
+} // namespace llvm
 
 namespace epifold::reference {
 

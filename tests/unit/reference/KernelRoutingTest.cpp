@@ -214,6 +214,19 @@ TEST(MapLaunch, refusesMapsThatLeaveTheirOperand) {
       std::string::npos);
 }
 
+TEST(Arguments, mustHaveTheSizesOfEachOther) {
+  const char *text =
+      R"(func.func @f(%x: tensor<?xf32> {graph.input = "x", kernel.sizes = affine_map<()[s0] -> (s0)>}, %y: tensor<?xf32> {graph.input = "y", kernel.sizes = affine_map<()[s0] -> (s0 + 1)>}) -> (tensor<?xf32> {graph.result = "r"}) attributes {kernel.symbols = [[0, 0]]} {
+  return %y : tensor<?xf32> })";
+  Tensors inputs = {{"x", makeRandom(ElementType::F32, 4, 1)},
+                    {"y", makeRandom(ElementType::F32, 5, 2)}};
+  EXPECT_EQ(run(text, inputs).size(), 1u);
+  inputs["y"] = makeRandom(ElementType::F32, 4, 2);
+  EXPECT_NE(runError(text, inputs)
+                .find("tensor 'y' is 4xf32, but its dimension 0 must be 5"),
+            std::string::npos);
+}
+
 TEST(MapLaunch, knowsTheExpertOfARow) {
   Tensors results = run(
       R"(func.func @f(%x: tensor<5xf32> {graph.input = "x"}, %b: tensor<3xf32> {graph.param = "b"}, %o: tensor<4xi64> {graph.input = "o"}) -> (tensor<5xf32> {graph.result = "y"}) {

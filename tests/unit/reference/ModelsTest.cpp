@@ -22,6 +22,7 @@ struct Case {
   ElementType type;
 };
 
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest calls it by name.
 void PrintTo(const Case &testCase, std::ostream *stream) {
   *stream << testCase.file << " in " << getName(testCase.type).str();
 }

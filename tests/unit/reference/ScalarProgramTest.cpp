@@ -30,17 +30,18 @@ std::string writeMap(const std::string &code, const std::string &type,
          "\nreturn %y : " + out + " }";
 }
 
-const Tensors inputs = {
-    {"a", makeTensor(ElementType::F32, 4, {1, -0.0, NAN, 2})},
-    {"b", makeTensor(ElementType::F32, 4, {2, 0, 1, 2})}};
+Tensors makeInputs() {
+  return {{"a", makeTensor(ElementType::F32, 4, {1, -0.0, NAN, 2})},
+          {"b", makeTensor(ElementType::F32, 4, {2, 0, 1, 2})}};
+}
 
 std::vector<double> compute(const std::string &code) {
-  return toDoubles(run(writeMap(code, "f32"), inputs).at("y"));
+  return toDoubles(run(writeMap(code, "f32"), makeInputs()).at("y"));
 }
 std::vector<int64_t> compare(const std::string &predicate) {
   return toIntegers(
       run(writeMap("%r = arith.cmpf " + predicate + ", %p, %q : f32", "i1"),
-          inputs)
+          makeInputs())
           .at("y"));
 }
 
@@ -104,17 +105,17 @@ TEST(ScalarProgram, refusesWhatTheContractDoesNotDefine) {
                               "arith.truncf %d : f64 to bf16\n"
                               "%r = arith.extf %h : bf16 to f32",
                               "f32"),
-                     inputs)
+                     makeInputs())
                 .find("round to f32 first"),
             std::string::npos);
   EXPECT_NE(runError(writeMap("%h = arith.truncf %p : f32 to bf16\n%i = "
                               "arith.addf %h, %h : bf16\n"
                               "%r = arith.extf %i : bf16 to f32",
                               "f32"),
-                     inputs)
+                     makeInputs())
                 .find("extend them to f32 first"),
             std::string::npos);
-  EXPECT_NE(runError(writeMap("%r = math.sin %p : f32", "f32"), inputs)
+  EXPECT_NE(runError(writeMap("%r = math.sin %p : f32", "f32"), makeInputs())
                 .find("'math.sin' is not a scalar op that the reference knows"),
             std::string::npos);
 }

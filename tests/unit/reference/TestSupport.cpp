@@ -15,6 +15,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -149,7 +150,7 @@ testing::AssertionResult epifold::reference::test::areEqual(const Tensor &a,
   for (int64_t i = 0; i < a.getNumElements(); ++i) {
     bool isSame = std::memcmp(a.getBytes() + i * size, b.getBytes() + i * size,
                               size) == 0;
-    if (isSame || (!x.empty() && x[i] != x[i] && y[i] != y[i]))
+    if (isSame || (!x.empty() && std::isnan(x[i]) && std::isnan(y[i])))
       continue;
     first = differing++ == 0 ? i : first;
   }
