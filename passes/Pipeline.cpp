@@ -70,11 +70,20 @@ struct FusionOptions : PassPipelineOptions<FusionOptions> {
 void epifold::registerPassesAndPipelines() {
   registerEpifoldPasses();
   auto add = [](StringRef name, StringRef summary, auto build) {
-    PassPipelineRegistration<FusionOptions>(
+    registerPassPipeline(
         name, summary,
-        [build](OpPassManager &manager, const FusionOptions &options) {
+        [build](OpPassManager &manager, StringRef text,
+                function_ref<LogicalResult(const Twine &)> reportError)
+            -> LogicalResult {
+          FusionOptions options;
+          if (failed(options.parseFromString(text)))
+            return failure();
           if (auto reason = build(manager, options.fusion))
-            llvm::errs() << "error: " << *reason << "\n";
+            return reportError(*reason);
+          return success();
+        },
+        [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
+          visit(FusionOptions());
         });
   };
   add("epifold-graph", "The fusions that stay in the graph dialect",
