@@ -236,25 +236,25 @@ LogicalResult SizeAnalysis::visit(Operation *op) {
       })
       .Case([&](RouteOp route) {
         auto type = cast<RoutingType>(route.getRouting().getType());
-        slots[route.getRouting()] =
-            productOf(getSizes(route.getIndices()), context);
+        ArrayRef<AffineExpr> indices = getSizes(route.getIndices());
+        tokens[route.getRouting()] = indices[0];
+        AffineExpr topk = indices[1];
         setFrom(route.getCounts(), constant(type.getExperts()));
-        return success();
+        return require(op, topk, constant(type.getTopk()));
       })
       .Case<DispatchOp, DispatchSlotOp>([&](auto dispatch) {
         auto routing = cast<RoutingType>(dispatch.getRouting().getType());
-        AffineExpr rows = slots.lookup(dispatch.getRouting());
-        AffineExpr tokens = getSizes(dispatch.getInput())[0];
+        AffineExpr routed = tokens.lookup(dispatch.getRouting());
+        AffineExpr given = getSizes(dispatch.getInput())[0];
         int64_t width =
             cast<RaggedType>(dispatch.getResult().getType()).getWidth();
-        setFrom(dispatch.getResult(), {rows, constant(width)});
-        return require(op, tokens * routing.getTopk(), rows);
+        setFrom(dispatch.getResult(),
+                {routed * routing.getTopk(), constant(width)});
+        return require(op, given, routed);
       })
       .Case([&](CombineOp combine) {
-        auto routing = cast<RoutingType>(combine.getRouting().getType());
-        AffineExpr tokens =
-            slots.lookup(combine.getRouting()).floorDiv(routing.getTopk());
-        setFrom(combine, {tokens, getSizes(combine.getInputs().front())[1]});
+        AffineExpr width = getSizes(combine.getInputs().front())[1];
+        setFrom(combine, {tokens.lookup(combine.getRouting()), width});
         return success();
       })
       .Default([](Operation *other) {

@@ -50,8 +50,8 @@ private:
 
   mlir::MLIRContext *context;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::AffineExpr>> sizes;
-  /// Bound tokens × topk of each routing value's rows.
-  llvm::DenseMap<mlir::Value, mlir::AffineExpr> slots;
+  /// Tokens that each routing value routes; its rows are topk times as many.
+  llvm::DenseMap<mlir::Value, mlir::AffineExpr> tokens;
   llvm::SmallVector<mlir::AffineExpr> substitution;
   llvm::SmallVector<std::pair<unsigned, unsigned>> symbols;
 };
