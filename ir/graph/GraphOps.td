@@ -118,7 +118,7 @@ def Graph_ExpOp : Graph_TranscendentalOp<"exp", "eˣ">;
 def Graph_LogOp : Graph_TranscendentalOp<"log", "ln x">;
 def Graph_ErfOp : Graph_TranscendentalOp<"erf", "Error function">;
 def Graph_TanhOp : Graph_TranscendentalOp<"tanh", "Hyperbolic tangent">;
-def Graph_RsqrtOp : Graph_TranscendentalOp<"rsqrt", "1/√x, portable (no division)">;
+def Graph_RsqrtOp : Graph_TranscendentalOp<"rsqrt", "1/√x by IEEE root and division">;
 def Graph_SigmoidOp : Graph_TranscendentalOp<"sigmoid", "1/(1 + e⁻ˣ)">;
 def Graph_SiluOp : Graph_TranscendentalOp<"silu", "x · sigmoid(x)">;
 def Graph_GeluOp : Graph_TranscendentalOp<"gelu", "x/2 · (1 + erf(x/√2)), or its tanh form"> {

@@ -80,7 +80,7 @@ def Kernel_ViewOp : Kernel_Op<"view", [Pure]> {
 
 def Kernel_MathOp : Kernel_Op<"math", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "A portable scalar function";
-  let description = [{Built from add, mul and fma alone (sqrt is IEEE), the same sequence on every target.}];
+  let description = [{Built from add, mul and fma alone (sqrt and rsqrt use the IEEE root and division), the same sequence on every target.}];
   let arguments = (ins Kernel_MathFunctionAttr:$function, Kernel_AccuracyAttr:$accuracy, AnyTypeOf<[F32, F64]>:$input);
   let results = (outs AnyTypeOf<[F32, F64]>:$result);
   let assemblyFormat = "$function $accuracy $input attr-dict `:` type($result)";

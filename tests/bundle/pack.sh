@@ -24,7 +24,7 @@ done
 # Only what this script writes is replaced; other things in the folder stay.
 mkdir -p "$folder/data"
 strip -o "$folder/epifold" "$program"
-cp "$here/run.sh" "$folder/run.sh"
+cp "$here/run.sh" "$here/../recorded/cases.txt" "$here/../recorded/record.sh" "$folder/"
 cp "$here/../../LICENSE" "$folder/LICENSE"
 if [[ -n $vectors && -d $vectors ]]; then
   cp "$vectors"/*.safetensors "$folder/data/"

@@ -4,18 +4,21 @@
 #
 # Checks what the exactness contract promises on this machine's GPU, then times the workloads.
 #
-# Usage: run.sh [--quick] [--no-times] [FOLDER]. FOLDER (default: results) takes the logs. Exit 1 when a check fails.
+# Usage: run.sh [--quick] [--no-times] [--sanitize] [FOLDER]. FOLDER (default: results) takes the logs. --sanitize runs small
+# cases under compute-sanitizer as well. Exit 1 when a check fails.
 
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 quick=0
 times=1
+sanitize=0
 out=$here/results
 while [[ $# -gt 0 ]]; do
   case $1 in
   --quick) quick=1 ;;
   --no-times) times=0 ;;
+  --sanitize) sanitize=1 ;;
   -*)
     sed -n 's/^# \(Usage: .*\)/\1/p' "$0" >&2
     exit 2
@@ -93,6 +96,42 @@ for dtype in f64 f32 bf16; do
   exact "moe T333 d256 n128 E64 K8 $dtype" 1 moe_swiglu \
     --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
 done
+
+echo
+echo "== One executable for every token count"
+for dtype in f32 bf16; do
+  model=(moe_swiglu --width=128 --hidden=96 --experts=16 --topk=4 --dtype="$dtype")
+  ./epifold gen "${model[@]}" --tokens=? -o "$out/any.mlir" && ./epifold compile "$out/any.mlir" -o "$out/any.efx" || failed=1
+  for tokens in 1 45 4096; do
+    ./epifold gen "${model[@]}" --tokens="$tokens" -o "$out/graph.mlir" &&
+      ./epifold exact "$out/graph.mlir" --label "moe T$tokens $dtype" --no-reference --write-inputs "$out/in.st" >"$out/any.log" &&
+      ./epifold run "$out/graph.mlir" --device=cuda:0 --inputs "$out/in.st" --outputs "$out/fixed.st" >>"$out/any.log" &&
+      ./epifold run "$out/any.efx" --device=cuda:0 --inputs "$out/in.st" --expect "$out/fixed.st" >>"$out/any.log" 2>&1
+    rc=$?
+    printf '%-32s %s\n' "moe T=$tokens $dtype" "$([[ $rc -eq 0 ]] && echo "compiled for any T = compiled for T" || echo DIFFERS)"
+    [[ $rc -eq 0 ]] || { failed=1; cat "$out/any.log"; }
+  done
+  ./epifold run "$out/any.efx" --device=cuda:0 --inputs "$out/in.st" | grep '^loaded'
+done
+
+if [[ $sanitize -eq 1 ]]; then
+  echo
+  echo "== compute-sanitizer"
+  while read -r name arguments; do
+    # shellcheck disable=SC2086 # the arguments are words
+    ./epifold gen $arguments -o "$out/graph.mlir" &&
+      ./epifold exact "$out/graph.mlir" --no-reference --int-bound 32 --write-inputs "$out/in.st" >/dev/null || failed=1
+    for fusion in none all; do
+      for check in memcheck racecheck; do
+        compute-sanitizer --tool "$check" --error-exitcode 9 ./epifold run "$out/graph.mlir" --device=cuda:0 \
+          --fusion="$fusion" --inputs "$out/in.st" >"$out/sanitizer.log" 2>&1
+        rc=$?
+        printf '%-12s %-5s %-10s %s\n' "$name" "$fusion" "$check" "$([[ $rc -eq 0 ]] && echo clean || echo "FAILED ($rc)")"
+        [[ $rc -eq 0 ]] || { failed=1; tail -40 "$out/sanitizer.log"; }
+      done
+    done
+  done < <(grep -v '^#' cases.txt)
+fi
 
 if [[ $times -eq 1 ]]; then
   echo
