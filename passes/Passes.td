@@ -71,4 +71,72 @@ def ConvertGraphToKernelPass : Pass<"epifold-convert-graph-to-kernel", "::mlir::
   let dependentDialects = ["::epifold::kernel::KernelDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def FuseElementwiseChainsPass : Pass<"epifold-fuse-elementwise-chains", "::mlir::func::FuncOp"> {
+  let summary = "Makes elementwise launches that feed one another one launch";
+  let description = [{
+    A `kernel.map` whose value only one other map reads is computed there instead. Each value is still rounded to its type,
+    so no bit changes. Refused where the value is needed elsewhere, where it covers other rows, and where it would be
+    computed more than once at a cost (a broadcast value with a division or a transcendental).
+
+    ```mlir
+    // before
+    %c = kernel.map ins(%a : tensor<?x8xbf16>) outs(%0 : tensor<?x8xf32>) … {
+    ^bb0(%x: bf16):
+      %1 = arith.extf %x : bf16 to f32
+      kernel.yield %1 : f32
+    } -> tensor<?x8xf32>
+    %d = kernel.map ins(%c, %b : tensor<?x8xf32>, tensor<8xf32>) outs(%2 : tensor<?x8xf32>) … {
+    ^bb0(%x: f32, %y: f32):
+      %3 = arith.addf %x, %y : f32
+      kernel.yield %3 : f32
+    } -> tensor<?x8xf32>
+    // after
+    %d = kernel.map ins(%a, %b : tensor<?x8xbf16>, tensor<8xf32>) outs(%2 : tensor<?x8xf32>) … {
+    ^bb0(%x: bf16, %y: f32):
+      %1 = arith.extf %x : bf16 to f32
+      %3 = arith.addf %1, %y : f32
+      kernel.yield %3 : f32
+    } -> tensor<?x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
+def FuseGlueIntoEpiloguePass : Pass<"epifold-fuse-glue-into-epilogue", "::mlir::func::FuncOp"> {
+  let summary = "Moves elementwise launches into the epilogues of products";
+  let description = [{
+    A `kernel.map` over the result of a `kernel.gemm` that nothing else reads becomes part of the gemm's epilogue: bias,
+    activation, residual, scale by a routing weight, casts. Where the map joins the results of several products over one
+    input (gate and up), these become one product with several B's first. The accumulators' order does not change, and
+    every value is still rounded to its type.
+
+    ```mlir
+    // before
+    %g = kernel.gemm a(%x) b(%wg) outs(%0) … { ^bb0(%acc: f32): kernel.yield %acc : f32 }
+    %u = kernel.gemm a(%x) b(%wu) outs(%1) … { ^bb0(%acc: f32): kernel.yield %acc : f32 }
+    %h = kernel.map ins(%g, %u) outs(%2) … { ^bb0(%a: f32, %b: f32): … arith.mulf … }
+    // after
+    %h = kernel.gemm a(%x) b(%wg, %wu) outs(%2) … { ^bb0(%a: f32, %b: f32): … arith.mulf … }
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
+def FuseGatherIntoProductPass : Pass<"epifold-fuse-gather-into-product", "::mlir::func::FuncOp"> {
+  let summary = "Lets products gather the rows they read";
+  let description = [{
+    A `kernel.gather_rows` of routed rows that one `kernel.gemm` alone reads disappears: the gemm reads each row where it
+    is, through the same index.
+
+    ```mlir
+    // before
+    %rows = kernel.gather_rows src(%x) index(%slot) offsets(%o) outs(%0) {divisor = 2 : i64}
+    %y = kernel.gemm a(%rows) b(%w) offsets(%o) outs(%1) …
+    // after
+    %y = kernel.gemm a(%x) b(%w) gather(%slot) offsets(%o) outs(%1) attributes {gather_divisor = 2 : i64} …
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
 #endif

@@ -10,29 +10,42 @@
 #include "passes/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace epifold;
 
 ArrayRef<llvm::StringLiteral> epifold::getFusionNames() {
-  static constexpr llvm::StringLiteral names[] = {"fold-experts"};
+  static constexpr llvm::StringLiteral names[] = {
+      "fold-experts", "fuse-elementwise-chains", "fuse-glue-into-epilogue",
+      "fuse-gather-into-product"};
   return names;
+}
+
+/// The fusions that `text` switches on, or the reason why it names none.
+static std::optional<std::string> parse(StringRef text,
+                                        llvm::StringSet<> &enabled) {
+  SmallVector<StringRef> chosen;
+  if (text == "all")
+    llvm::append_range(chosen, getFusionNames());
+  else if (text != "none")
+    text.split(chosen, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (chosen.empty() && text != "none")
+    return std::string("an empty fusion set is written 'none'");
+  for (StringRef name : chosen) {
+    if (!llvm::is_contained(getFusionNames(), name))
+      return "unknown fusion '" + name.str() + "'; known are none, all, and: " +
+             llvm::join(getFusionNames(), ", ");
+    enabled.insert(name);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> epifold::buildGraphPipeline(OpPassManager &manager,
                                                        StringRef fusion) {
-  SmallVector<StringRef> chosen;
-  if (fusion != "none" && fusion != "all")
-    fusion.split(chosen, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  for (StringRef name : chosen)
-    if (!llvm::is_contained(getFusionNames(), name))
-      return "unknown fusion '" + name.str() + "'; known are none, all, and: " +
-             llvm::join(getFusionNames(), ", ");
-  if (chosen.empty() && fusion != "none" && fusion != "all")
-    return std::string("an empty fusion set is written 'none'");
-  auto enabled = [&](StringRef name) {
-    return fusion == "all" || llvm::is_contained(chosen, name);
-  };
+  llvm::StringSet<> enabled;
+  if (auto reason = parse(fusion, enabled))
+    return reason;
 
   // Dead branches would be launched, and would hide that experts are
   // isomorphic.
@@ -40,7 +53,7 @@ std::optional<std::string> epifold::buildGraphPipeline(OpPassManager &manager,
 
   // Folding comes first: every later fusion then sees one op per step of the
   // branch, not one per expert.
-  if (enabled("fold-experts"))
+  if (enabled.contains("fold-experts"))
     manager.addNestedPass<func::FuncOp>(createFoldExpertsPass());
 
   // Weights that each expert selects for itself are equal ops once the branches
@@ -56,6 +69,20 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
 
   // From here on one op is one launch.
   manager.addPass(createConvertGraphToKernelPass());
+
+  llvm::StringSet<> enabled;
+  (void)parse(fusion, enabled);
+
+  // Chains first: a product's epilogue then takes its whole glue in one step,
+  // and glue that joins two products is next to both.
+  if (enabled.contains("fuse-elementwise-chains"))
+    manager.addNestedPass<func::FuncOp>(createFuseElementwiseChainsPass());
+  if (enabled.contains("fuse-glue-into-epilogue"))
+    manager.addNestedPass<func::FuncOp>(createFuseGlueIntoEpiloguePass());
+
+  // Last, when gate and up have become one product that alone reads the rows.
+  if (enabled.contains("fuse-gather-into-product"))
+    manager.addNestedPass<func::FuncOp>(createFuseGatherIntoProductPass());
   return std::nullopt;
 }
 

@@ -62,8 +62,12 @@ void SizeAnalysis::setFrom(Value value, ArrayRef<AffineExpr> exprs) {
   SmallVector<AffineExpr> result(exprs);
   if (auto type = dyn_cast<RankedTensorType>(value.getType()))
     for (auto [size, expr] : llvm::zip(type.getShape(), result))
-      if (!ShapedType::isDynamic(size))
+      if (!ShapedType::isDynamic(size)) {
+        // A static size of a dynamic value is a demand on the arguments.
+        contradiction |=
+            failed(require(value.getDefiningOp(), expr, constant(size)));
         expr = constant(size);
+      }
   sizes[value] = std::move(result);
 }
 
@@ -139,7 +143,8 @@ LogicalResult SizeAnalysis::visit(Operation *op) {
           if (ShapedType::isDynamic(size))
             expr = known == constant(0) ? constant(0) : total.floorDiv(known);
         setFrom(reshape, result);
-        return success();
+        bool isStatic = !llvm::is_contained(shape, ShapedType::kDynamic);
+        return isStatic ? require(op, total, known) : success();
       })
       .Case([&](TransposeOp transpose) {
         SmallVector<AffineExpr> result;
@@ -305,7 +310,7 @@ FailureOr<SizeAnalysis> SizeAnalysis::compute(func::FuncOp function) {
     analysis.sizes[argument] = std::move(exprs);
   }
   for (Operation &op : function.getBody().front().without_terminator())
-    if (failed(analysis.visit(&op)))
+    if (failed(analysis.visit(&op)) || analysis.contradiction)
       return failure();
   analysis.renumber(function);
   return analysis;

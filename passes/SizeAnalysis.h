@@ -49,6 +49,8 @@ private:
   void renumber(mlir::func::FuncOp function);
 
   mlir::MLIRContext *context;
+  /// Some value's type states a size that its op does not give.
+  bool contradiction = false;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::AffineExpr>> sizes;
   /// Tokens that each routing value routes; its rows are topk times as many.
   llvm::DenseMap<mlir::Value, mlir::AffineExpr> tokens;

@@ -10,8 +10,12 @@
 #include "backends/reference/Frame.h"
 
 #include "ir/kernel/KernelDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace epifold::reference {
+
+// Views.cpp: a tensor constant of a kernel function.
+llvm::Error evaluate(mlir::arith::ConstantOp op, Frame &frame);
 
 // KernelMap.cpp: buffers and elementwise launches.
 llvm::Error evaluate(kernel::EmptyOp op, Frame &frame);

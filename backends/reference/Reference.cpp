@@ -154,7 +154,7 @@ static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
             graph::DispatchSlotOp, graph::CombineOp>(evaluateThis)
       .Case<graph::ElementwiseOpInterface>(evaluateThis)
       .Case<kernel::EmptyOp, kernel::ViewOp, kernel::MapOp, kernel::GemmOp,
-            kernel::GatherRowsOp>(evaluateThis)
+            kernel::GatherRowsOp, mlir::arith::ConstantOp>(evaluateThis)
       .Case<kernel::SoftmaxOp, kernel::RowReduceOp, kernel::OrderedSumOp,
             kernel::RowNllOp>(evaluateThis)
       .Case<kernel::LeafStatsOp, kernel::MergeStatsOp, kernel::RowStatsOp>(

@@ -4,6 +4,7 @@
 // Constants and the ops that rearrange a tensor without computing.
 
 #include "backends/reference/GraphOps.h"
+#include "backends/reference/KernelOps.h"
 
 #include "backends/reference/Elements.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -53,8 +54,8 @@ static void pasteRange(Tensor &whole, const Tensor &part, int64_t dim,
                 part.getBytes() + outer * count * inner, count * inner);
 }
 
-llvm::Error epifold::reference::evaluate(graph::ConstantOp op, Frame &frame) {
-  auto type = llvm::cast<mlir::ShapedType>(op.getResult().getType());
+static Tensor makeConstant(mlir::ElementsAttr value) {
+  mlir::ShapedType type = value.getShapedType();
   ElementType elementType = *getElementType(type.getElementType());
   Tensor result = Tensor::zeros(elementType, type.getShape());
   std::byte *bytes = result.getMutableBytes();
@@ -65,12 +66,24 @@ llvm::Error epifold::reference::evaluate(graph::ConstantOp op, Frame &frame) {
                 size); // little endian, as all hosts of this project
   };
   if (isFloat(elementType))
-    for (const llvm::APFloat &value : op.getValue().getValues<llvm::APFloat>())
-      put(value.bitcastToAPInt());
+    for (const llvm::APFloat &element : value.getValues<llvm::APFloat>())
+      put(element.bitcastToAPInt());
   else
-    for (const llvm::APInt &value : op.getValue().getValues<llvm::APInt>())
-      put(value);
-  return frame.define(op.getResult(), std::move(result));
+    for (const llvm::APInt &element : value.getValues<llvm::APInt>())
+      put(element);
+  return result;
+}
+
+llvm::Error epifold::reference::evaluate(graph::ConstantOp op, Frame &frame) {
+  return frame.define(op.getResult(), makeConstant(op.getValue()));
+}
+
+llvm::Error epifold::reference::evaluate(mlir::arith::ConstantOp op,
+                                         Frame &frame) {
+  auto value = llvm::dyn_cast<mlir::ElementsAttr>(op.getValue());
+  if (!value)
+    return makeError(op, "is a scalar outside a region");
+  return frame.define(op.getResult(), makeConstant(value));
 }
 
 llvm::Error epifold::reference::evaluate(graph::SelectOp op, Frame &frame) {

@@ -214,7 +214,8 @@ Expected<Graph> Graph::parse(std::string_view source, const std::string &name) {
   if (!module)
     return diagnostics.takeError(ErrorCode::InvalidArgument,
                                  name + " is not a graph");
-  return makeGraph(std::move(context), std::move(module));
+  // The diagnostics still need the context when the graph is refused.
+  return makeGraph(context, std::move(module));
 }
 
 std::string Graph::toText() const {

@@ -154,11 +154,11 @@ Value GraphLowering::view(Value tensor, AffineExpr offset,
       if (offset != constant(0) || !source)
         return {};
       // The source itself starts where it may: its copy starts a buffer.
-      AffineMap identity = builder.getMultiDimIdentityMap(
-          source.getSizes().getNumResults());
+      AffineMap identity =
+          builder.getMultiDimIdentityMap(source.getSizes().getNumResults());
       Value copied =
-          copy(tensor, identity,
-               empty(source.getSizes().getResults(), element), identity, false);
+          copy(tensor, identity, empty(source.getSizes().getResults(), element),
+               identity, false);
       return view(copied, offset, sizes);
     }
     AffineExpr count = productOf(sizes, context);
@@ -176,10 +176,41 @@ Value GraphLowering::view(Value tensor, AffineExpr offset,
                                 symbolMap(sizes, context));
 }
 
+/// Whether a view shows all elements of its input, as far as the input's own
+/// sizes tell.
+static bool isWhole(kernel::ViewOp view) {
+  Value input = view.getInput();
+  AffineExpr shown = productOf(view.getSizes().getResults(), view.getContext());
+  if (auto type = cast<ShapedType>(input.getType()); type.hasStaticShape())
+    return shown ==
+           getAffineConstantExpr(type.getNumElements(), view.getContext());
+  ArrayRef<AffineExpr> sizes;
+  if (auto source = input.getDefiningOp<kernel::ViewOp>())
+    sizes = source.getSizes().getResults();
+  else if (auto launch = input.getDefiningOp<DestinationStyleOpInterface>()) {
+    Value out =
+        launch.getDpsInitOperand(cast<OpResult>(input).getResultNumber())
+            ->get();
+    if (auto empty = out.getDefiningOp<kernel::EmptyOp>())
+      sizes = empty.getSizes().getResults();
+  }
+  return !sizes.empty() && productOf(sizes, view.getContext()) == shown;
+}
+
 Value GraphLowering::reshape(Value tensor, ArrayRef<AffineExpr> sizes) {
-  if (tensor.getType() ==
-          typeOf(sizes, getElementTypeOrSelf(tensor.getType())) &&
-      cast<ShapedType>(tensor.getType()).getNumDynamicDims() <= 1)
+  // A reshaped value is a view of the original, not of another view of it: what
+  // gets its first shape back is then the value itself.
+  while (auto view = tensor.getDefiningOp<kernel::ViewOp>()) {
+    if (view.getOffset().getResult(0) != constant(0) ||
+        productOf(view.getSizes().getResults(), context) !=
+            productOf(sizes, context) ||
+        !isWhole(view))
+      break;
+    tensor = view.getInput();
+  }
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type == typeOf(sizes, type.getElementType()) &&
+      type.getNumDynamicDims() <= 1)
     return tensor;
   return view(tensor, constant(0), sizes);
 }

@@ -56,6 +56,48 @@ static AffineMap rowsMap(ArrayRef<AffineExpr> sizes, MLIRContext *context) {
   return AffineMap::get(2, 0, {getAffineDimExpr(0, context), column}, context);
 }
 
+/// Lengths of the runs of leading dimensions that every operand either has or
+/// repeats as one; the last dimension stays by itself. So [batch, time, width]
+/// is [rows, width] to a launch, as it is to the product before it.
+static SmallVector<int64_t> findRuns(ArrayRef<ArrayRef<AffineExpr>> operands,
+                                     ArrayRef<AffineExpr> sizes,
+                                     AffineExpr one) {
+  auto isRepeated = [&](ArrayRef<AffineExpr> operand, unsigned dim) {
+    int64_t at = int64_t(dim) - int64_t(sizes.size() - operand.size());
+    return at < 0 || (operand[at] == one && sizes[dim] != one);
+  };
+  SmallVector<int64_t> runs;
+  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+    bool joins =
+        dim > 0 && dim + 1 < sizes.size() &&
+        llvm::all_of(operands, [&](ArrayRef<AffineExpr> operand) {
+          return isRepeated(operand, dim - 1) == isRepeated(operand, dim);
+        });
+    if (joins)
+      ++runs.back();
+    else
+      runs.push_back(1);
+  }
+  return runs;
+}
+
+/// `sizes` (aligned from the last) with each run multiplied into one size.
+static SmallVector<AffineExpr> joinRuns(ArrayRef<AffineExpr> sizes,
+                                        ArrayRef<int64_t> runs,
+                                        MLIRContext *context) {
+  SmallVector<AffineExpr> joined;
+  int64_t end = sizes.size();
+  for (int64_t run : llvm::reverse(runs)) {
+    if (end <= 0)
+      break;
+    int64_t begin = std::max<int64_t>(0, end - run);
+    joined.insert(joined.begin(),
+                  productOf(sizes.slice(begin, end - begin), context));
+    end = begin;
+  }
+  return joined;
+}
+
 LogicalResult
 GraphLowering::lowerElementwise(graph::ElementwiseOpInterface op) {
   Value result = op->getResult(0);
@@ -78,18 +120,33 @@ GraphLowering::lowerElementwise(graph::ElementwiseOpInterface op) {
   // Splats become constants of the scalar code, everything else an operand.
   SmallVector<Value> ins;
   SmallVector<AffineMap> maps;
-  unsigned rank = rows ? 2 : analysis.getSizes(result).size();
+  SmallVector<AffineExpr> domain(analysis.getSizes(result));
+  SmallVector<int64_t> runs;
+  if (!rows) {
+    SmallVector<ArrayRef<AffineExpr>> sizes;
+    for (Value operand : op->getOperands())
+      if (const Lowered &lowered = values.find(operand)->second; lowered.tensor)
+        sizes.push_back(lowered.sizes);
+    runs = findRuns(sizes, domain, constant(1));
+    domain = joinRuns(domain, runs, context);
+  }
+  unsigned rank = domain.size();
   for (Value operand : op->getOperands()) {
     const Lowered &lowered = values.find(operand)->second;
     if (!lowered.tensor)
       continue;
-    ins.push_back(lowered.tensor);
-    maps.push_back(lowered.isRagged() ? rowsMap(lowered.sizes, context)
-                   : rows ? besideRows(lowered.sizes, context)
-                          : broadcastMap(lowered.sizes, rank, context));
+    if (rows) {
+      ins.push_back(lowered.tensor);
+      maps.push_back(lowered.isRagged() ? rowsMap(lowered.sizes, context)
+                                        : besideRows(lowered.sizes, context));
+      continue;
+    }
+    SmallVector<AffineExpr> joined = joinRuns(lowered.sizes, runs, context);
+    ins.push_back(reshape(lowered.tensor, joined));
+    maps.push_back(broadcastMap(joined, rank, context));
   }
   maps.push_back(builder.getMultiDimIdentityMap(rank));
-  Value out = empty(analysis.getSizes(result), element);
+  Value out = empty(domain, element);
   std::optional<Lowered> domainRows =
       rows ? std::optional<Lowered>(*rows) : std::nullopt;
   Value mapped =
@@ -112,6 +169,6 @@ GraphLowering::lowerElementwise(graph::ElementwiseOpInterface op) {
   if (domainRows)
     setLike(result, mapped, *domainRows);
   else
-    set(result, mapped);
+    set(result, reshape(mapped, analysis.getSizes(result)));
   return success();
 }

@@ -1,0 +1,149 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The pass that makes elementwise launches which feed one another one launch.
+
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/KernelFusion.h"
+#include "passes/Passes.h"
+
+namespace epifold {
+#define GEN_PASS_DEF_FUSEELEMENTWISECHAINSPASS
+#include "passes/Passes.h.inc"
+} // namespace epifold
+
+using namespace mlir;
+using namespace epifold;
+
+/// Whether computing the producer once for every element that reads it costs
+/// next to nothing.
+static bool isCheap(kernel::MapOp producer) {
+  return llvm::none_of(producer.getBody().front(), [](Operation &op) {
+    return isa<kernel::MathOp, arith::DivFOp>(op);
+  });
+}
+
+namespace {
+
+struct FuseProducerIntoMap : OpRewritePattern<kernel::MapOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(kernel::MapOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [i, in] : llvm::enumerate(op.getIns()))
+      if (auto producer = in.getDefiningOp<kernel::MapOp>())
+        if (succeeded(canFuse(op, producer, i, rewriter))) {
+          fuse(op, producer, in, rewriter);
+          return success();
+        }
+    return failure();
+  }
+
+private:
+  static AffineMap mapOf(kernel::MapOp op, unsigned operand) {
+    return cast<AffineMapAttr>(op.getIndexingMaps()[operand]).getValue();
+  }
+
+  static LogicalResult canFuse(kernel::MapOp op, kernel::MapOp producer,
+                               unsigned operand, PatternRewriter &rewriter) {
+    auto refuse = [&](const char *reason) {
+      return rewriter.notifyMatchFailure(op, reason);
+    };
+    if (producer->getNumResults() != 1 ||
+        !llvm::all_equal(producer->getUsers()))
+      return refuse("the producer's value is needed elsewhere");
+    if (producer.getDomain() != int64_t(producer.getIns().size()))
+      return refuse("the producer writes a part of its buffer");
+    if (!producer.getOuts().front().getDefiningOp<kernel::EmptyOp>())
+      return refuse("the producer writes a part of a buffer that others write");
+    if (producer.getOffsets() && (producer.getOffsets() != op.getOffsets() ||
+                                  producer.getGroup() != op.getGroup()))
+      return refuse("the producer covers other rows");
+    // A value that is read more than once would be computed more than once.
+    if (!mapOf(op, operand).isPermutation() && !isCheap(producer))
+      return refuse("the producer's value is broadcast and costly to repeat");
+    for (auto [in, map] : llvm::zip(op.getIns(), op.getIndexingMaps()))
+      if (in == producer.getResult(0) && map != op.getIndexingMaps()[operand] &&
+          !isCheap(producer))
+        return refuse("the producer's value is read at two places");
+    return success();
+  }
+
+  /// The map of a producer's operand as seen from the consumer's domain. Both
+  /// may use the row's expert, which is one symbol afterwards.
+  static AffineMap compose(AffineMap ofProducer, AffineMap ofConsumer) {
+    AffineMap composed = ofProducer.compose(ofConsumer);
+    AffineExpr expert = getAffineSymbolExpr(0, composed.getContext());
+    SmallVector<AffineExpr> symbols(composed.getNumSymbols(), expert);
+    return composed.replaceDimsAndSymbols({}, symbols, composed.getNumDims(),
+                                          symbols.empty() ? 0 : 1);
+  }
+
+  static void fuse(kernel::MapOp op, kernel::MapOp producer, Value value,
+                   PatternRewriter &rewriter) {
+    // For each operand of the consumer: where it is now, or where the
+    // producer's operands are.
+    IndexedOperands operands;
+    SmallVector<SmallVector<unsigned>> positions;
+    for (auto [i, in] : llvm::enumerate(op.getIns())) {
+      SmallVector<unsigned> &position = positions.emplace_back();
+      AffineMap map = mapOf(op, i);
+      if (in != value) {
+        position.push_back(operands.add(in, map));
+        continue;
+      }
+      for (auto [j, inner] : llvm::enumerate(producer.getIns()))
+        position.push_back(
+            operands.add(inner, compose(mapOf(producer, j), map)));
+    }
+    SmallVector<AffineMap> maps(operands.getMaps());
+    for (unsigned i = 0; i < op.getOuts().size(); ++i)
+      maps.push_back(mapOf(op, op.getIns().size() + i));
+    int64_t domain = op.getDomain();
+    if (domain >= int64_t(op.getIns().size()))
+      domain += int64_t(operands.getValues().size()) - op.getIns().size();
+    else
+      domain = positions[domain].front();
+
+    auto fused = kernel::MapOp::create(
+        rewriter, op.getLoc(), op.getResultTypes(), operands.getValues(),
+        op.getOffsets(), op.getOuts(), rewriter.getAffineMapArrayAttr(maps),
+        rewriter.getI64IntegerAttr(domain), op.getGroupAttr());
+    SmallVector<Type> types =
+        llvm::map_to_vector(operands.getValues(), [](Value v) {
+          return getElementTypeOrSelf(v.getType());
+        });
+    SmallVector<Location> locations(types.size(), op.getLoc());
+    Block *block = rewriter.createBlock(&fused.getBody(), {}, types, locations);
+    SmallVector<Value> arguments;
+    for (auto [in, position] : llvm::zip(op.getIns(), positions)) {
+      SmallVector<Value> given = llvm::map_to_vector(
+          position, [&](unsigned p) -> Value { return block->getArgument(p); });
+      if (in == value)
+        given = inlineScalarCode(rewriter, producer.getBody().front(), given);
+      arguments.push_back(given.front());
+    }
+    kernel::YieldOp::create(
+        rewriter, op.getLoc(),
+        inlineScalarCode(rewriter, op.getBody().front(), arguments));
+    rewriter.replaceOp(op, fused);
+    rewriter.eraseOp(producer);
+  }
+};
+
+struct FuseElementwiseChains
+    : epifold::impl::FuseElementwiseChainsPassBase<FuseElementwiseChains> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateFuseElementwiseChainsPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+void epifold::populateFuseElementwiseChainsPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<FuseProducerIntoMap>(patterns.getContext());
+}

@@ -1,0 +1,66 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// The pass that lets products gather the rows they read.
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/KernelFusion.h"
+#include "passes/Passes.h"
+
+namespace epifold {
+#define GEN_PASS_DEF_FUSEGATHERINTOPRODUCTPASS
+#include "passes/Passes.h.inc"
+} // namespace epifold
+
+using namespace mlir;
+using namespace epifold;
+
+namespace {
+
+/// gather_rows → gemm becomes gemm with `gather`, where no one else reads the
+/// gathered rows.
+struct FuseGather : OpRewritePattern<kernel::GemmOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(kernel::GemmOp op,
+                                PatternRewriter &rewriter) const override {
+    auto refuse = [&](const char *reason) {
+      return rewriter.notifyMatchFailure(op, reason);
+    };
+    auto gather = op.getA().getDefiningOp<kernel::GatherRowsOp>();
+    if (!gather || op.getGather())
+      return refuse("its rows are not gathered, or are gathered already");
+    if (!gather->hasOneUse())
+      return refuse("the gathered rows are needed elsewhere");
+    if (gather.getReport())
+      return refuse("the gather reports indices outside the table");
+    if (!op.getOffsets() || gather.getOffsets() != op.getOffsets() ||
+        gather.getGroup() != op.getGroup())
+      return refuse("the gather covers other rows than the product");
+    if (!gather.getOuts().front().getDefiningOp<kernel::EmptyOp>())
+      return refuse("the gathered rows are part of a buffer that others write");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getAMutable().assign(gather.getSrc());
+      op.getGatherMutable().assign(gather.getIndex());
+      op.setGatherDivisor(gather.getDivisor());
+    });
+    rewriter.eraseOp(gather);
+    return success();
+  }
+};
+
+struct FuseGatherIntoProduct
+    : epifold::impl::FuseGatherIntoProductPassBase<FuseGatherIntoProduct> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateFuseGatherIntoProductPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+void epifold::populateFuseGatherIntoProductPatterns(
+    RewritePatternSet &patterns) {
+  patterns.add<FuseGather>(patterns.getContext());
+}

@@ -1,0 +1,31 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// What the patterns that fuse kernel ops share.
+
+#include "passes/KernelFusion.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace epifold;
+
+SmallVector<Value> epifold::inlineScalarCode(OpBuilder &builder, Block &block,
+                                             ValueRange arguments) {
+  IRMapping mapping;
+  mapping.map(block.getArguments(), arguments);
+  for (Operation &op : block.without_terminator())
+    builder.clone(op, mapping);
+  return llvm::map_to_vector(
+      block.getTerminator()->getOperands(),
+      [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+unsigned IndexedOperands::add(Value value, AffineMap map) {
+  for (unsigned i = 0; i < values.size(); ++i)
+    if (values[i] == value && maps[i] == map)
+      return i;
+  values.push_back(value);
+  maps.push_back(map);
+  return values.size() - 1;
+}
