@@ -78,6 +78,14 @@ static Value alignStacked(OpBuilder &builder, Location loc, Value operand,
   auto type = dyn_cast<RankedTensorType>(operand.getType());
   if (!type || type.getRank() >= rank)
     return operand;
+  // A cast stays next to the op that reads it: its input is reshaped instead.
+  if (auto cast = operand.getDefiningOp<CastOp>())
+    if (isa<RankedTensorType>(cast.getInput().getType())) {
+      Value input = alignStacked(builder, loc, cast.getInput(), rank);
+      auto aligned = llvm::cast<RankedTensorType>(input.getType());
+      return CastOp::create(builder, cast.getLoc(),
+                            aligned.clone(type.getElementType()), input);
+    }
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin() + 1, rank - type.getRank(), 1);
   return ReshapeOp::create(builder, loc, type.clone(shape), operand);

@@ -176,38 +176,49 @@ Value GraphLowering::view(Value tensor, AffineExpr offset,
                                 symbolMap(sizes, context));
 }
 
+/// Sizes of a tensor that a launch or a view made; none of an argument's.
+static ArrayRef<AffineExpr> madeSizes(Value tensor) {
+  if (auto view = tensor.getDefiningOp<kernel::ViewOp>())
+    return view.getSizes().getResults();
+  if (auto launch = tensor.getDefiningOp<DestinationStyleOpInterface>()) {
+    unsigned number = cast<OpResult>(tensor).getResultNumber();
+    Value out = launch.getDpsInitOperand(number)->get();
+    if (auto empty = out.getDefiningOp<kernel::EmptyOp>())
+      return empty.getSizes().getResults();
+  }
+  return {};
+}
+
 /// Whether a view shows all elements of its input, as far as the input's own
 /// sizes tell.
 static bool isWhole(kernel::ViewOp view) {
-  Value input = view.getInput();
-  AffineExpr shown = productOf(view.getSizes().getResults(), view.getContext());
-  if (auto type = cast<ShapedType>(input.getType()); type.hasStaticShape())
-    return shown ==
-           getAffineConstantExpr(type.getNumElements(), view.getContext());
-  ArrayRef<AffineExpr> sizes;
-  if (auto source = input.getDefiningOp<kernel::ViewOp>())
-    sizes = source.getSizes().getResults();
-  else if (auto launch = input.getDefiningOp<DestinationStyleOpInterface>()) {
-    Value out =
-        launch.getDpsInitOperand(cast<OpResult>(input).getResultNumber())
-            ->get();
-    if (auto empty = out.getDefiningOp<kernel::EmptyOp>())
-      sizes = empty.getSizes().getResults();
-  }
-  return !sizes.empty() && productOf(sizes, view.getContext()) == shown;
+  MLIRContext *context = view.getContext();
+  AffineExpr shown = productOf(view.getSizes().getResults(), context);
+  if (view.getOffset().getResult(0) != getAffineConstantExpr(0, context))
+    return false;
+  if (auto type = cast<ShapedType>(view.getInput().getType());
+      type.hasStaticShape())
+    return shown == getAffineConstantExpr(type.getNumElements(), context);
+  ArrayRef<AffineExpr> sizes = madeSizes(view.getInput());
+  return !sizes.empty() && productOf(sizes, context) == shown;
+}
+
+/// The tensor that `tensor` is another shape of.
+static Value reshapedFrom(Value tensor) {
+  for (auto view = tensor.getDefiningOp<kernel::ViewOp>();
+       view && isWhole(view); view = tensor.getDefiningOp<kernel::ViewOp>())
+    tensor = view.getInput();
+  return tensor;
+}
+
+SmallVector<AffineExpr> epifold::findOriginalSizes(Value tensor) {
+  return SmallVector<AffineExpr>(madeSizes(reshapedFrom(tensor)));
 }
 
 Value GraphLowering::reshape(Value tensor, ArrayRef<AffineExpr> sizes) {
   // A reshaped value is a view of the original, not of another view of it: what
   // gets its first shape back is then the value itself.
-  while (auto view = tensor.getDefiningOp<kernel::ViewOp>()) {
-    if (view.getOffset().getResult(0) != constant(0) ||
-        productOf(view.getSizes().getResults(), context) !=
-            productOf(sizes, context) ||
-        !isWhole(view))
-      break;
-    tensor = view.getInput();
-  }
+  tensor = reshapedFrom(tensor);
   auto type = cast<RankedTensorType>(tensor.getType());
   if (type == typeOf(sizes, type.getElementType()) &&
       type.getNumDynamicDims() <= 1)
@@ -347,6 +358,7 @@ Value GraphLowering::gemm(const Product &product, Value out) {
 /// The buffer that `value` is all of: the empty tensor's use at the start of
 /// its chain of launches, or null.
 static Value wholeBuffer(Value value) {
+  value = reshapedFrom(value);
   while (Operation *op = value.getDefiningOp()) {
     if (auto launch = dyn_cast<DestinationStyleOpInterface>(op)) {
       Value out =

@@ -166,6 +166,10 @@ planLayout(mlir::BlockArgument argument);
 /// Whether `use` is an expert_matmul's use of a slice of every expert's rows.
 bool isPartOfExpertWeights(mlir::OpOperand &use);
 
+/// The sizes in which a launch made the elements of `tensor`, before they were
+/// viewed in another shape; none of an argument's.
+llvm::SmallVector<mlir::AffineExpr> findOriginalSizes(mlir::Value tensor);
+
 /// `value` widened to its compute type.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location location,
                   mlir::Value value);

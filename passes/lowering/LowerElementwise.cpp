@@ -56,29 +56,73 @@ static AffineMap rowsMap(ArrayRef<AffineExpr> sizes, MLIRContext *context) {
   return AffineMap::get(2, 0, {getAffineDimExpr(0, context), column}, context);
 }
 
-/// Lengths of the runs of leading dimensions that every operand either has or
-/// repeats as one; the last dimension stays by itself. So [batch, time, width]
-/// is [rows, width] to a launch, as it is to the product before it.
-static SmallVector<int64_t> findRuns(ArrayRef<ArrayRef<AffineExpr>> operands,
-                                     ArrayRef<AffineExpr> sizes,
-                                     AffineExpr one) {
-  auto isRepeated = [&](ArrayRef<AffineExpr> operand, unsigned dim) {
-    int64_t at = int64_t(dim) - int64_t(sizes.size() - operand.size());
-    return at < 0 || (operand[at] == one && sizes[dim] != one);
-  };
+/// Cuts the dimensions `sizes` into runs whose products are `original`; none
+/// when they are not.
+static SmallVector<int64_t> findRuns(ArrayRef<AffineExpr> sizes,
+                                     ArrayRef<AffineExpr> original) {
   SmallVector<int64_t> runs;
-  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
-    bool joins =
-        dim > 0 && dim + 1 < sizes.size() &&
-        llvm::all_of(operands, [&](ArrayRef<AffineExpr> operand) {
-          return isRepeated(operand, dim - 1) == isRepeated(operand, dim);
-        });
-    if (joins)
-      ++runs.back();
-    else
-      runs.push_back(1);
+  for (AffineExpr whole : llvm::reverse(original)) {
+    AffineExpr product = getAffineConstantExpr(1, whole.getContext());
+    int64_t run = 0;
+    while (!sizes.empty() && (run == 0 || product != whole)) {
+      product = sizes.back() * product;
+      sizes = sizes.drop_back();
+      ++run;
+    }
+    if (product != whole)
+      return {};
+    runs.insert(runs.begin(), run);
   }
+  for (AffineExpr size : sizes)
+    if (size != getAffineConstantExpr(1, size.getContext()))
+      return {};
+  if (!runs.empty())
+    runs.front() += sizes.size();
   return runs;
+}
+
+/// Whether each operand either has all dimensions of a run or repeats them all.
+static bool agreeOnRuns(ArrayRef<ArrayRef<AffineExpr>> operands,
+                        ArrayRef<AffineExpr> sizes, ArrayRef<int64_t> runs) {
+  AffineExpr one = getAffineConstantExpr(1, sizes.front().getContext());
+  for (ArrayRef<AffineExpr> operand : operands) {
+    int64_t absent = int64_t(sizes.size()) - int64_t(operand.size());
+    int64_t dim = 0;
+    for (int64_t run : runs) {
+      bool anyRepeated = false, anyOwn = false;
+      for (int64_t end = dim + run; dim < end; ++dim) {
+        if (sizes[dim] == one)
+          continue;
+        bool isRepeated = dim < absent || operand[dim - absent] == one;
+        anyRepeated |= isRepeated;
+        anyOwn |= !isRepeated;
+      }
+      if (anyRepeated && anyOwn)
+        return false;
+    }
+  }
+  return true;
+}
+
+/// The runs of dimensions that a launch over `sizes` sees as one: those in
+/// which the launch before it made an operand, so that both have one domain.
+static SmallVector<int64_t> chooseRuns(ArrayRef<const Lowered *> operands,
+                                       ArrayRef<AffineExpr> sizes) {
+  SmallVector<int64_t> separate(sizes.size(), 1);
+  if (sizes.empty())
+    return separate;
+  SmallVector<ArrayRef<AffineExpr>> sizesOfOperands;
+  for (const Lowered *operand : operands)
+    sizesOfOperands.push_back(operand->sizes);
+  for (const Lowered *operand : operands) {
+    if (ArrayRef<AffineExpr>(operand->sizes) != sizes)
+      continue;
+    SmallVector<int64_t> runs =
+        findRuns(sizes, findOriginalSizes(operand->tensor));
+    if (!runs.empty() && agreeOnRuns(sizesOfOperands, sizes, runs))
+      return runs;
+  }
+  return separate;
 }
 
 /// `sizes` (aligned from the last) with each run multiplied into one size.
@@ -123,11 +167,11 @@ GraphLowering::lowerElementwise(graph::ElementwiseOpInterface op) {
   SmallVector<AffineExpr> domain(analysis.getSizes(result));
   SmallVector<int64_t> runs;
   if (!rows) {
-    SmallVector<ArrayRef<AffineExpr>> sizes;
+    SmallVector<const Lowered *> operands;
     for (Value operand : op->getOperands())
       if (const Lowered &lowered = values.find(operand)->second; lowered.tensor)
-        sizes.push_back(lowered.sizes);
-    runs = findRuns(sizes, domain, constant(1));
+        operands.push_back(&lowered);
+    runs = chooseRuns(operands, domain);
     domain = joinRuns(domain, runs, context);
   }
   unsigned rank = domain.size();
