@@ -117,6 +117,9 @@ static LogicalResult convertFunction(func::FuncOp source) {
   // Chaining the experts' parts of one buffer may have put a launch before the
   // one whose buffer it continues.
   sortTopologically(block);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+    if (isa<kernel::EmptyOp>(op) && op.use_empty())
+      op.erase();
   source.erase();
   return success();
 }

@@ -41,6 +41,14 @@ struct FuseProducerIntoMap : OpRewritePattern<kernel::MapOp> {
   }
 
 private:
+  /// The producer's operand that is indexed as its out is.
+  static std::optional<unsigned> findDomain(kernel::MapOp producer) {
+    for (unsigned i = 0; i < producer.getIns().size(); ++i)
+      if (mapOf(producer, i).isIdentity())
+        return i;
+    return std::nullopt;
+  }
+
   static AffineMap mapOf(kernel::MapOp op, unsigned operand) {
     return cast<AffineMapAttr>(op.getIndexingMaps()[operand]).getValue();
   }
@@ -53,6 +61,8 @@ private:
     if (producer->getNumResults() != 1 ||
         !llvm::all_equal(producer->getUsers()))
       return refuse("the producer's value is needed elsewhere");
+    if (llvm::is_contained(op.getOuts(), producer.getResult(0)))
+      return refuse("the launch writes into the producer's value");
     if (producer.getDomain() != int64_t(producer.getIns().size()))
       return refuse("the producer writes a part of its buffer");
     if (!producer.getOuts().front().getDefiningOp<kernel::EmptyOp>())
@@ -60,8 +70,14 @@ private:
     if (producer.getOffsets() && (producer.getOffsets() != op.getOffsets() ||
                                   producer.getGroup() != op.getGroup()))
       return refuse("the producer covers other rows");
+    AffineMap map = mapOf(op, operand);
+    if (producer.getOffsets() &&
+        map.getResult(0) != rewriter.getAffineDimExpr(0))
+      return refuse("the producer's rows are read at other rows");
+    if (op.getDomain() == int64_t(operand) && !findDomain(producer))
+      return refuse("no operand of the producer has the launch's domain");
     // A value that is read more than once would be computed more than once.
-    if (!mapOf(op, operand).isPermutation() && !isCheap(producer))
+    if (!map.isPermutation() && !isCheap(producer))
       return refuse("the producer's value is broadcast and costly to repeat");
     for (auto [in, map] : llvm::zip(op.getIns(), op.getIndexingMaps()))
       if (in == producer.getResult(0) && map != op.getIndexingMaps()[operand] &&
@@ -104,7 +120,9 @@ private:
     if (domain >= int64_t(op.getIns().size()))
       domain += int64_t(operands.getValues().size()) - op.getIns().size();
     else
-      domain = positions[domain].front();
+      domain = op.getIns()[domain] == value
+                   ? positions[domain][*findDomain(producer)]
+                   : positions[domain].front();
 
     auto fused = kernel::MapOp::create(
         rewriter, op.getLoc(), op.getResultTypes(), operands.getValues(),

@@ -51,6 +51,16 @@ private:
     return mapAt(product.getIndexingMaps(), product.getExtras().size());
   }
 
+  /// Whether two tensors have the same points. Of ragged rows the offsets say
+  /// which are there, so that only their widths count.
+  static bool haveEqualSizes(Value a, Value b, bool isRagged) {
+    if (isRagged)
+      return cast<ShapedType>(a.getType()).getShape().drop_front() ==
+             cast<ShapedType>(b.getType()).getShape().drop_front();
+    SmallVector<AffineExpr> sizes = findSizes(a);
+    return !sizes.empty() && sizes == findSizes(b);
+  }
+
   static LogicalResult canFuse(kernel::MapOp op, kernel::GemmOp product,
                                PatternRewriter &rewriter) {
     auto refuse = [&](const char *reason) {
@@ -63,14 +73,15 @@ private:
     if (product.getOffsets() != op.getOffsets() ||
         product.getGroup() != op.getGroup())
       return refuse("the launch covers other rows than the product");
+    if (llvm::is_contained(op.getOuts(), product.getResult(0)))
+      return refuse("the launch writes into the product");
     // Each element of the product is one point of the launch's domain.
-    auto out = cast<ShapedType>(product.getResult(0).getType());
-    auto domain = cast<ShapedType>(
-        op->getOperand(op.getDomain() +
-                       (op.getDomain() >= int64_t(op.getIns().size()) &&
-                        op.getOffsets()))
-            .getType());
-    if (out.getShape() != domain.getShape())
+    SmallVector<Value> operands(op.getIns());
+    llvm::append_range(operands, op.getOuts());
+    Value domain = operands[op.getDomain()];
+    if (domain != product.getResult(0) &&
+        !haveEqualSizes(domain, product.getResult(0),
+                        static_cast<bool>(op.getOffsets())))
       return refuse("the launch's domain is not the product's result");
     for (auto [i, in] : llvm::enumerate(op.getIns()))
       if (in == product.getResult(0) &&

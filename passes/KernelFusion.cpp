@@ -21,6 +21,23 @@ SmallVector<Value> epifold::inlineScalarCode(OpBuilder &builder, Block &block,
       [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
+SmallVector<AffineExpr> epifold::findSizes(Value tensor) {
+  while (auto launch = tensor.getDefiningOp<DestinationStyleOpInterface>())
+    tensor = launch.getDpsInitOperand(cast<OpResult>(tensor).getResultNumber())
+                 ->get();
+  if (auto empty = tensor.getDefiningOp<kernel::EmptyOp>())
+    return SmallVector<AffineExpr>(empty.getSizes().getResults());
+  if (auto view = tensor.getDefiningOp<kernel::ViewOp>())
+    return SmallVector<AffineExpr>(view.getSizes().getResults());
+  SmallVector<AffineExpr> sizes;
+  for (int64_t size : cast<ShapedType>(tensor.getType()).getShape()) {
+    if (ShapedType::isDynamic(size))
+      return {};
+    sizes.push_back(getAffineConstantExpr(size, tensor.getContext()));
+  }
+  return sizes;
+}
+
 unsigned IndexedOperands::add(Value value, AffineMap map) {
   for (unsigned i = 0; i < values.size(); ++i)
     if (values[i] == value && maps[i] == map)

@@ -27,6 +27,10 @@ llvm::SmallVector<mlir::Value> inlineScalarCode(mlir::OpBuilder &builder,
                                                 mlir::Block &block,
                                                 mlir::ValueRange arguments);
 
+/// Sizes of a tensor of a kernel function over the function's symbols; none for
+/// an argument of dynamic shape.
+llvm::SmallVector<mlir::AffineExpr> findSizes(mlir::Value tensor);
+
 /// An operand of a launch with the map that indexes it. Equal ones are kept
 /// once.
 class IndexedOperands {

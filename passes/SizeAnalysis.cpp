@@ -32,8 +32,8 @@ AffineExpr SizeAnalysis::resolve(AffineExpr expr) const {
 /// Records that `a` and `b` are equal, or says at `op` that this cannot be
 /// shown.
 LogicalResult SizeAnalysis::require(Operation *op, AffineExpr a, AffineExpr b) {
-  a = resolve(a);
-  b = resolve(b);
+  a = simplifyAffineExpr(resolve(a), 0, substitution.size());
+  b = simplifyAffineExpr(resolve(b), 0, substitution.size());
   if (a == b)
     return success();
   auto symbolA = dyn_cast<AffineSymbolExpr>(a),

@@ -34,7 +34,8 @@ add_library(EpifoldMLIRHeaders INTERFACE)
 target_include_directories(EpifoldMLIRHeaders SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 # Generated op code leaves parameters unused.
 target_compile_options(EpifoldMLIRHeaders INTERFACE -Wno-unused-parameter)
-target_compile_definitions(EpifoldMLIRHeaders INTERFACE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
+# The Debian libraries were built with NDEBUG, on which the layout of a pass's statistics depends.
+target_compile_definitions(EpifoldMLIRHeaders INTERFACE NDEBUG __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
 
 # epifold_add_library(NAME SOURCES … [DEPS …] [MLIR] [TABLEGEN target…])
 # A static, position-independent library. MLIR: it includes MLIR's headers (the final binary links MLIR once).

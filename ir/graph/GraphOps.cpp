@@ -307,8 +307,8 @@ LogicalResult ReduceSumOp::verify() {
           expectElement(*this, "result", getResult(), input.getElementType())))
     return failure();
   if (getOrder() == SumOrder::Tree && getDim() != input.getRank() - 1)
-    return emitOpError("the tree sums the last dimension; use order = "
-                       "ascending for dimension ")
+    return emitOpError("the tree sums the last dimension; use `order "
+                       "ascending` for dimension ")
            << getDim();
   if (input.isDynamicDim(getDim()) || input.getDimSize(getDim()) < 1)
     return emitOpError("needs a static, positive size in dimension ")

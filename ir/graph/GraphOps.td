@@ -105,9 +105,13 @@ class Graph_UnaryOp<string mnemonic, string text> : Graph_ElementwiseOp<mnemonic
 
 class Graph_TranscendentalOp<string mnemonic, string text> : Graph_UnaryOp<mnemonic, text> {
   let description = elementwiseDoc # [{
-    `accuracy` picks the portable sequence; it defaults to that of the compute type (f32 or f64).
+    `accuracy` picks the portable sequence (`bf16`, `f32`, `f64`); it defaults to that of the compute type.
+    ```mlir
+    %y = graph.silu %x accuracy bf16 : tensor<?x64xf32> -> tensor<?x64xf32>
+    ```
   }];
   let arguments = (ins Graph_Value:$input, OptionalAttr<Graph_AccuracyAttr>:$accuracy);
+  let assemblyFormat = "$input (`accuracy` $accuracy^)? attr-dict `:` type($input) `->` type($result)";
 }
 
 def Graph_NegOp : Graph_UnaryOp<"neg", "−x">;
@@ -124,6 +128,9 @@ def Graph_SiluOp : Graph_TranscendentalOp<"silu", "x · sigmoid(x)">;
 def Graph_GeluOp : Graph_TranscendentalOp<"gelu", "x/2 · (1 + erf(x/√2)), or its tanh form"> {
   let arguments = (ins Graph_Value:$input, DefaultValuedAttr<Graph_GeluKindAttr, "::epifold::graph::GeluKind::Erf">:$approximate,
                    OptionalAttr<Graph_AccuracyAttr>:$accuracy);
+  let assemblyFormat = [{
+    $input (`approximate` $approximate^)? (`accuracy` $accuracy^)? attr-dict `:` type($input) `->` type($result)
+  }];
 }
 
 def Graph_CastOp : Graph_ElementwiseOp<"cast"> {
@@ -229,20 +236,23 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [DeclareOpInterfaceMethods<Graph_Exper
   }];
   let arguments = (ins Graph_FloatTensor:$input, OptionalAttr<Graph_AccuracyAttr>:$accuracy);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input (`accuracy` $accuracy^)? attr-dict `:` type($input) `->` type($result)";
 }
 
 def Graph_ReduceSumOp : Graph_Op<"reduce_sum"> {
   let summary = "Sum over one dimension";
   let description = [{
-    `order = tree` (the default) sums the last dimension by the row-sum tree, which depends on the row's length alone;
-    `order = ascending` sums any dimension one element after the other, beginning with element 0. In f32 (f64 for f64),
+    `order tree` (the default) sums the last dimension by the row-sum tree, which depends on the row's length alone;
+    `order ascending` sums any dimension one element after the other, beginning with element 0. In f32 (f64 for f64),
     rounded once. The dimension stays with size 1 when `keepdim` is given.
+    ```mlir
+    %sum = graph.reduce_sum %terms order ascending {dim = 0} : tensor<8x?x64xf32> -> tensor<?x64xf32>
+    ```
   }];
   let arguments = (ins Graph_FloatTensor:$input, Epifold_I64Attr:$dim, UnitAttr:$keepdim,
                    DefaultValuedAttr<Graph_SumOrderAttr, "::epifold::graph::SumOrder::Tree">:$order);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input (`order` $order^)? attr-dict `:` type($input) `->` type($result)";
 }
 
 def Graph_GroupNormOp : Graph_Op<"group_norm"> {
@@ -282,7 +292,7 @@ def Graph_CrossEntropyOp : Graph_Op<"cross_entropy"> {
   }];
   let arguments = (ins Graph_FloatTensor:$logits, Graph_IndexTensor:$targets, OptionalAttr<Graph_AccuracyAttr>:$accuracy);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat = "$logits `,` $targets (`accuracy` $accuracy^)? attr-dict `:` functional-type(operands, $result)";
 }
 
 //===--- Routing -------------------------------------------------------------------------------------------------===//

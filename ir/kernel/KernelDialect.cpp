@@ -7,6 +7,7 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -18,7 +19,16 @@ using namespace epifold::kernel;
 #define GET_OP_CLASSES
 #include "ir/kernel/KernelOps.cpp.inc"
 
+namespace {
+/// Constants of a region stay in it: a launch's scalar code is whole by itself.
+struct KeepConstantsInRegions : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *) const final { return true; }
+};
+} // namespace
+
 void KernelDialect::initialize() {
+  addInterfaces<KeepConstantsInRegions>();
   addOperations<
 #define GET_OP_LIST
 #include "ir/kernel/KernelOps.cpp.inc"

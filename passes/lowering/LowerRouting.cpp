@@ -78,8 +78,14 @@ Value GraphLowering::chainExperts(graph::CombineOp op) {
     OpOperand *out = launch ? launch.getDpsInitOperand(
                                   cast<OpResult>(rows.tensor).getResultNumber())
                             : nullptr;
+    // Whether the rows have a buffer of their own, which no other launch goes
+    // on writing.
     bool owns =
-        out && isa_and_nonnull<kernel::EmptyOp>(out->get().getDefiningOp());
+        out && isa_and_nonnull<kernel::EmptyOp>(out->get().getDefiningOp()) &&
+        llvm::none_of(rows.tensor.getUses(), [](OpOperand &use) {
+          auto user = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+          return user && user.isDpsInit(&use);
+        });
     if (!owns) {
       // The rows are another value's as well (passed through unchanged): copy
       // them into this buffer.

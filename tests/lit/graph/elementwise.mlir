@@ -30,13 +30,13 @@ func.func @transcendental(%x: tensor<4xf32>) -> tensor<4xf32> {
   %4 = graph.rsqrt %3 : tensor<4xf32> -> tensor<4xf32>
   // CHECK: graph.sigmoid
   %5 = graph.sigmoid %4 : tensor<4xf32> -> tensor<4xf32>
-  // CHECK: graph.silu %{{.*}} {accuracy = {{.*}}} :
-  %6 = graph.silu %5 {accuracy = 0 : i32} : tensor<4xf32> -> tensor<4xf32>
+  // CHECK: graph.silu %{{.*}} accuracy bf16 :
+  %6 = graph.silu %5 accuracy bf16 : tensor<4xf32> -> tensor<4xf32>
   // The erf form is the default and is not printed.
   // CHECK: graph.gelu %{{[0-9]+}} : tensor<4xf32>
-  %7 = graph.gelu %6 {approximate = 0 : i32} : tensor<4xf32> -> tensor<4xf32>
-  // CHECK: graph.gelu %{{.*}} {approximate = {{.*}}} :
-  %8 = graph.gelu %7 {approximate = 1 : i32} : tensor<4xf32> -> tensor<4xf32>
+  %7 = graph.gelu %6 approximate erf : tensor<4xf32> -> tensor<4xf32>
+  // CHECK: graph.gelu %{{.*}} approximate tanh :
+  %8 = graph.gelu %7 approximate tanh : tensor<4xf32> -> tensor<4xf32>
   return %8 : tensor<4xf32>
 }
 

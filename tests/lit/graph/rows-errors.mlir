@@ -65,7 +65,7 @@ func.func @sum_outside_rank(%x: tensor<?x8xf32>) {
 // -----
 
 func.func @sum_tree_over_first_dimension(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{'graph.reduce_sum' op the tree sums the last dimension; use order = ascending for dimension 0}}
+  // expected-error @+1 {{'graph.reduce_sum' op the tree sums the last dimension; use `order ascending` for dimension 0}}
   %0 = graph.reduce_sum %x {dim = 0} : tensor<4x8xf32> -> tensor<8xf32>
   return
 }
@@ -74,7 +74,7 @@ func.func @sum_tree_over_first_dimension(%x: tensor<4x8xf32>) {
 
 func.func @sum_over_dynamic(%x: tensor<?x8xf32>) {
   // expected-error @+1 {{'graph.reduce_sum' op needs a static, positive size in dimension 0, got 'tensor<?x8xf32>'}}
-  %0 = graph.reduce_sum %x {dim = 0, order = 1 : i32} : tensor<?x8xf32> -> tensor<8xf32>
+  %0 = graph.reduce_sum %x order ascending {dim = 0} : tensor<?x8xf32> -> tensor<8xf32>
   return
 }
 

@@ -14,8 +14,8 @@ func.func @embedding(%tokens: tensor<2x?xi64>, %table: tensor<256x16xbf16>) -> t
 func.func @softmax(%x: tensor<2x?x8xf32>) -> tensor<2x?x8xf32> {
   // CHECK: graph.softmax %{{[a-z0-9]+}} : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
   %0 = graph.softmax %x : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
-  // CHECK: graph.softmax %{{.*}} {accuracy = {{.*}}} : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
-  %1 = graph.softmax %0 {accuracy = 0 : i32} : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
+  // CHECK: graph.softmax %{{.*}} accuracy bf16 : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
+  %1 = graph.softmax %0 accuracy bf16 : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
   return %1 : tensor<2x?x8xf32>
 }
 
@@ -26,8 +26,8 @@ func.func @reduceSum(%x: tensor<4x?x8xf16>) {
   %0 = graph.reduce_sum %x {dim = 2} : tensor<4x?x8xf16> -> tensor<4x?xf16>
   // CHECK: graph.reduce_sum %{{.*}} {dim = 2 : i64, keepdim} : tensor<4x?x8xf16> -> tensor<4x?x1xf16>
   %1 = graph.reduce_sum %x {dim = 2, keepdim} : tensor<4x?x8xf16> -> tensor<4x?x1xf16>
-  // CHECK: graph.reduce_sum %{{.*}} {dim = 0 : i64, order = {{.*}}} : tensor<4x?x8xf16> -> tensor<?x8xf16>
-  %2 = graph.reduce_sum %x {dim = 0, order = 1 : i32} : tensor<4x?x8xf16> -> tensor<?x8xf16>
+  // CHECK: graph.reduce_sum %{{.*}} order ascending {dim = 0 : i64} : tensor<4x?x8xf16> -> tensor<?x8xf16>
+  %2 = graph.reduce_sum %x order ascending {dim = 0} : tensor<4x?x8xf16> -> tensor<?x8xf16>
   return
 }
 

@@ -30,7 +30,7 @@ func.func @sumOfRows(%x: tensor<2x5x8xbf16>) -> tensor<2x5xbf16> {
 // CHECK: kernel.ordered_sum ins(%{{.*}} : tensor<2x5x8xbf16>) outs(%{{.*}} : tensor<2x8xbf16>)
 // CHECK-NOT: arith.truncf
 func.func @ascendingSum(%x: tensor<2x5x4x2xbf16>) -> tensor<2x4x2xbf16> {
-  %0 = graph.reduce_sum %x {dim = 1, order = 1 : i32} : tensor<2x5x4x2xbf16> -> tensor<2x4x2xbf16>
+  %0 = graph.reduce_sum %x order ascending {dim = 1} : tensor<2x5x4x2xbf16> -> tensor<2x4x2xbf16>
   return %0 : tensor<2x4x2xbf16>
 }
 

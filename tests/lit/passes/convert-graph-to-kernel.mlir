@@ -50,8 +50,8 @@ func.func @vectorConstant(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {
 // CHECK: kernel.math gelu_tanh f64
 func.func @accuracies(%x: tensor<4xbf16>, %d: tensor<4xf64>) -> (tensor<4xbf16>, tensor<4xf64>) {
   %0 = graph.exp %x : tensor<4xbf16> -> tensor<4xbf16>
-  %1 = graph.silu %0 {accuracy = 0 : i32} : tensor<4xbf16> -> tensor<4xbf16>
-  %2 = graph.gelu %d {approximate = 1 : i32} : tensor<4xf64> -> tensor<4xf64>
+  %1 = graph.silu %0 accuracy bf16 : tensor<4xbf16> -> tensor<4xbf16>
+  %2 = graph.gelu %d approximate tanh : tensor<4xf64> -> tensor<4xf64>
   return %1, %2 : tensor<4xbf16>, tensor<4xf64>
 }
 

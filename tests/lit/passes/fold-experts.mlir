@@ -95,7 +95,7 @@ func.func @biasOfEachExpert(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %b: tens
 // CHECK: %[[T:.*]] = graph.transpose %[[G]] {permutation = array<i64: 1, 0>} : tensor<?x2xf32> -> tensor<2x?xf32>
 // CHECK: %[[GATES:.*]] = graph.reshape %[[T]] : tensor<2x?xf32> -> tensor<2x?x1xf32>
 // CHECK: %[[TERMS:.*]] = graph.mul %[[GATES]], %{{.*}} : (tensor<2x?x1xf32>, tensor<2x?x8xf32>) -> tensor<2x?x8xf32>
-// CHECK: %[[Y:.*]] = graph.reduce_sum %[[TERMS]] {dim = 0 : i64, order = 1 : i32} : tensor<2x?x8xf32> -> tensor<?x8xf32>
+// CHECK: %[[Y:.*]] = graph.reduce_sum %[[TERMS]] order ascending {dim = 0 : i64} : tensor<2x?x8xf32> -> tensor<?x8xf32>
 // CHECK-NEXT: return %[[Y]]
 func.func @gatesAndSum(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %g: tensor<?x2xf32>) -> tensor<?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
@@ -113,7 +113,7 @@ func.func @gatesAndSum(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %g: tensor<?x
 // A sum of three: expert 0 first, and a step may name its operands in either order.
 // CHECK-LABEL: func.func @sumOfThree(
 // CHECK: %[[P:.*]] = graph.expert_matmul
-// CHECK: %[[Y:.*]] = graph.reduce_sum %[[P]] {dim = 0 : i64, order = 1 : i32} : tensor<3x?x8xf64> -> tensor<?x8xf64>
+// CHECK: %[[Y:.*]] = graph.reduce_sum %[[P]] order ascending {dim = 0 : i64} : tensor<3x?x8xf64> -> tensor<?x8xf64>
 // CHECK-NEXT: return %[[Y]]
 func.func @sumOfThree(%x: tensor<?x4xf64>, %w: tensor<3x8x4xf64>) -> tensor<?x8xf64> {
   %w0 = graph.select %w {index = 0} : tensor<3x8x4xf64> -> tensor<8x4xf64>

@@ -24,7 +24,7 @@ func.func @main(%x: tensor<?x20xf32> {graph.input = "in.x"}, %gate: tensor<3x28x
   %c0 = graph.matmul %x, %u0 : (tensor<?x20xf32>, tensor<28x20xf32>) -> tensor<?x28xf32>
   %e0 = graph.matmul %x, %t0 : (tensor<?x20xf32>, tensor<28x20xf32>) -> tensor<?x28xf32>
   %f0 = graph.add %a0, %b0 : (tensor<?x28xf32>, tensor<28xf32>) -> tensor<?x28xf32>
-  %i0 = graph.gelu %f0 {approximate = 1 : i32} : tensor<?x28xf32> -> tensor<?x28xf32>
+  %i0 = graph.gelu %f0 approximate tanh : tensor<?x28xf32> -> tensor<?x28xf32>
   %j0 = graph.sigmoid %c0 : tensor<?x28xf32> -> tensor<?x28xf32>
   %k0 = graph.relu %e0 : tensor<?x28xf32> -> tensor<?x28xf32>
   %h0 = graph.fma %i0, %j0, %k0 : (tensor<?x28xf32>, tensor<?x28xf32>, tensor<?x28xf32>) -> tensor<?x28xf32>
@@ -39,7 +39,7 @@ func.func @main(%x: tensor<?x20xf32> {graph.input = "in.x"}, %gate: tensor<3x28x
   %c1 = graph.matmul %x, %u1 : (tensor<?x20xf32>, tensor<28x20xf32>) -> tensor<?x28xf32>
   %e1 = graph.matmul %x, %t1 : (tensor<?x20xf32>, tensor<28x20xf32>) -> tensor<?x28xf32>
   %f1 = graph.add %a1, %b1 : (tensor<?x28xf32>, tensor<28xf32>) -> tensor<?x28xf32>
-  %i1 = graph.gelu %f1 {approximate = 1 : i32} : tensor<?x28xf32> -> tensor<?x28xf32>
+  %i1 = graph.gelu %f1 approximate tanh : tensor<?x28xf32> -> tensor<?x28xf32>
   %j1 = graph.sigmoid %c1 : tensor<?x28xf32> -> tensor<?x28xf32>
   %k1 = graph.relu %e1 : tensor<?x28xf32> -> tensor<?x28xf32>
   %h1 = graph.fma %i1, %j1, %k1 : (tensor<?x28xf32>, tensor<?x28xf32>, tensor<?x28xf32>) -> tensor<?x28xf32>
@@ -54,7 +54,7 @@ func.func @main(%x: tensor<?x20xf32> {graph.input = "in.x"}, %gate: tensor<3x28x
   %c2 = graph.matmul %x, %u2 : (tensor<?x20xf32>, tensor<28x20xf32>) -> tensor<?x28xf32>
   %e2 = graph.matmul %x, %t2 : (tensor<?x20xf32>, tensor<28x20xf32>) -> tensor<?x28xf32>
   %f2 = graph.add %a2, %b2 : (tensor<?x28xf32>, tensor<28xf32>) -> tensor<?x28xf32>
-  %i2 = graph.gelu %f2 {approximate = 1 : i32} : tensor<?x28xf32> -> tensor<?x28xf32>
+  %i2 = graph.gelu %f2 approximate tanh : tensor<?x28xf32> -> tensor<?x28xf32>
   %j2 = graph.sigmoid %c2 : tensor<?x28xf32> -> tensor<?x28xf32>
   %k2 = graph.relu %e2 : tensor<?x28xf32> -> tensor<?x28xf32>
   %h2 = graph.fma %i2, %j2, %k2 : (tensor<?x28xf32>, tensor<?x28xf32>, tensor<?x28xf32>) -> tensor<?x28xf32>

@@ -22,7 +22,7 @@ func.func @main(%x: tensor<2x?x80xf32> {graph.input = "in.x"}, %scale: tensor<80
   %rms = graph.rms_norm %x, %one : (tensor<2x?x80xf32>, tensor<80xf32>) -> tensor<2x?x80xf32>
   %p = graph.softmax %rms : tensor<2x?x80xf32> -> tensor<2x?x80xf32>
   %sum = graph.reduce_sum %x {dim = 2} : tensor<2x?x80xf32> -> tensor<2x?xf32>
-  %samples = graph.reduce_sum %x {dim = 0, order = 1 : i32} : tensor<2x?x80xf32> -> tensor<?x80xf32>
+  %samples = graph.reduce_sum %x order ascending {dim = 0} : tensor<2x?x80xf32> -> tensor<?x80xf32>
   return %group, %groups, %layer, %rms, %p, %sum, %samples
       : tensor<2x?x80xf32>, tensor<2x?x80xf32>, tensor<2x?x80xf32>, tensor<2x?x80xf32>, tensor<2x?x80xf32>, tensor<2x?xf32>, tensor<?x80xf32>
 }

@@ -234,7 +234,7 @@ TEST(Rows, softmaxOfARowWithNanIsNan) {
 TEST(Rows, ascendingSumBeginsWithElementZero) {
   Tensor y =
       evaluateBody("%a: tensor<3x2xf32> {graph.input = \"in.a\"}",
-                   "%y = graph.reduce_sum %a {dim = 0, order = 1 : i32} : "
+                   "%y = graph.reduce_sum %a order ascending {dim = 0} : "
                    "tensor<3x2xf32> -> tensor<2xf32>",
                    "tensor<2xf32>",
                    {{"in.a", makeTensor(ElementType::F32, {3, 2},

@@ -218,7 +218,7 @@ func.func @f(%x: tensor<?x200x$C> {graph.input = "x"}, %s: tensor<200x$C> {graph
 TEST_P(KernelTest, orderedSumOfExperts) {
   expectSame(
       R"(func.func @f(%x: tensor<4x?x12x$T> {graph.input = "x"}) -> (tensor<?x12x$T> {graph.result = "y"}) {
-    %y = graph.reduce_sum %x {dim = 0, order = 1 : i32} : tensor<4x?x12x$T> -> tensor<?x12x$T>
+    %y = graph.reduce_sum %x order ascending {dim = 0} : tensor<4x?x12x$T> -> tensor<?x12x$T>
     return %y : tensor<?x12x$T> })",
       R"(func.func @f(%x: tensor<4x?x12x$T> {graph.input = "x"}) -> (tensor<?x12x$T> {graph.result = "y"}) {
     %v = kernel.view %x at affine_map<()[s0] -> (0)> as affine_map<()[s0] -> (1, 4, s0 * 12)> : tensor<4x?x12x$T> -> tensor<1x4x?x$T>

@@ -177,7 +177,7 @@ std::string epifold::reference::test::writeClm(const Types &types,
   }
   w.line("%all = graph.stack {0} : ({1}) -> tensor<{2}x{3}x{4}x$C>", parts,
          partTypes, experts, shape, width);
-  w.line("%sum = graph.reduce_sum %all {{dim = 0, order = 1 : i32} : "
+  w.line("%sum = graph.reduce_sum %all order ascending {{dim = 0} : "
          "tensor<{0}x{1}x{2}x$C> -> tensor<{1}x{2}x$C>",
          experts, shape, width);
   w.line("%moe = graph.cast %sum : tensor<{0}x{1}x$C> -> {2}", shape, width, x);
