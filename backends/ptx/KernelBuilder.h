@@ -156,9 +156,8 @@ public:
 
   /// A static array of `count` elements in shared memory, 16-byte aligned.
   Value sharedArray(mlir::Type element, int64_t count);
-  /// The block's dynamic shared memory, `bytes` long, 128-byte aligned; once
-  /// per kernel.
-  Value dynamicShared(int64_t bytes);
+  /// The block's dynamic shared memory, `bytes` long; once per kernel.
+  Value dynamicShared(int64_t bytes, int64_t alignment = 128);
   /// Waits for all threads of the block; shared and global writes before it are
   /// seen after it.
   void barrier();

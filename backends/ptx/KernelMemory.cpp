@@ -121,10 +121,10 @@ Value KernelBuilder::sharedArray(Type element, int64_t count) {
                          LLVM::Linkage::Internal, kVectorBytes);
 }
 
-Value KernelBuilder::dynamicShared(int64_t bytes) {
+Value KernelBuilder::dynamicShared(int64_t bytes, int64_t alignment) {
   description.dynamicSharedBytes = bytes;
   return addressOfShared(*this, *module, "dynamicShared", getI8Type(), 0,
-                         LLVM::Linkage::External, 128);
+                         LLVM::Linkage::External, alignment);
 }
 
 void KernelBuilder::barrier() { NVVM::BarrierOp::create(*this); }

@@ -61,10 +61,11 @@ std::string epifold::ptx::getKernelKey(Operation *op) {
   return key;
 }
 
-FailureOr<KernelSource> epifold::ptx::emitSource(Operation *op) {
+FailureOr<KernelSource>
+epifold::ptx::emitSource(Operation *op, const TargetFeatures &features) {
   return llvm::TypeSwitch<Operation *, FailureOr<KernelSource>>(op)
       .Case([](kernel::MapOp op) { return emitMap(op); })
-      .Case([](kernel::GemmOp op) { return emitGemm(op); })
+      .Case([&](kernel::GemmOp op) { return emitGemm(op, features); })
       .Case([](kernel::SoftmaxOp op) { return emitSoftmax(op); })
       .Case([](kernel::RowReduceOp op) { return emitRowReduce(op); })
       .Case([](kernel::RowStatsOp op) { return emitRowStats(op); })
@@ -117,21 +118,46 @@ FailureOr<EmittedKernel> epifold::ptx::emitKernel(Operation *op,
     return op->emitError("PTX is to be checked, but ptxas is neither in PATH "
                          "nor in /usr/local/cuda/bin");
 
-  FailureOr<KernelSource> source = emitSource(op);
-  if (failed(source))
-    return failure();
-  EmittedKernel kernel = std::move(source->description);
+  // Products have a source of their own for wgmma; all else is the same for
+  // every target.
+  auto hasWgmma = [&](llvm::StringRef target) {
+    return isa<kernel::GemmOp>(op) && target == "sm_90a";
+  };
+  bool allHaveWgmma = llvm::all_of(options.targets, hasWgmma);
+  std::optional<KernelSource> sources[2];
+  EmittedKernel kernel;
   bool dumps = !options.dumpDirectory.empty();
-  std::string name = kernel.entry + "-" +
-                     llvm::utohexstr(llvm::xxh3_64bits(getKernelKey(op)),
-                                     /*LowerCase=*/true, 16);
-  if (dumps && failed(dump(op, name + ".mlir", options.dumpDirectory,
-                           print(*source->module))))
-    return failure();
-  if (failed(lowerToLlvmDialect(*source->module)))
-    return failure();
+  std::string name;
   for (const std::string &target : options.targets) {
-    FailureOr<PtxText> text = compileToPtx(*source->module, target, dumps);
+    std::optional<KernelSource> &source = sources[hasWgmma(target)];
+    if (source)
+      continue;
+    FailureOr<KernelSource> emitted =
+        emitSource(op, {hasWgmma(target), allHaveWgmma});
+    if (failed(emitted))
+      return failure();
+    source = std::move(*emitted);
+    if (name.empty()) {
+      kernel = source->description;
+      name = kernel.entry + "-" +
+             llvm::utohexstr(llvm::xxh3_64bits(getKernelKey(op)),
+                             /*LowerCase=*/true, 16);
+    }
+    assert(kernel.entry == source->description.entry &&
+           kernel.grid == source->description.grid &&
+           kernel.block == source->description.block &&
+           "one launch serves all targets");
+    kernel.dynamicSharedBytes = std::max(
+        kernel.dynamicSharedBytes, source->description.dynamicSharedBytes);
+    if (dumps && failed(dump(op, name + "." + target + ".mlir",
+                             options.dumpDirectory, print(*source->module))))
+      return failure();
+    if (failed(lowerToLlvmDialect(*source->module)))
+      return failure();
+  }
+  for (const std::string &target : options.targets) {
+    FailureOr<PtxText> text =
+        compileToPtx(*sources[hasWgmma(target)]->module, target, dumps);
     if (failed(text))
       return failure();
     if (dumps && (failed(dump(op, name + "." + target + ".ll",

@@ -78,8 +78,9 @@ struct EmitOptions {
   bool checkWithPtxas = false;
   /// The ptxas to use; empty: the one in PATH or in /usr/local/cuda/bin.
   std::string ptxasPath;
-  /// When set, `<name>.mlir`, `<name>.<target>.ll` and `<name>.<target>.ptx`
-  /// are written there; a name is the entry and a hash of the key.
+  /// When set, `<name>.<target>.mlir` (once for targets that share it),
+  /// `<name>.<target>.ll` and `<name>.<target>.ptx` are written there; a name
+  /// is the entry and a hash of the key.
   std::string dumpDirectory;
 };
 

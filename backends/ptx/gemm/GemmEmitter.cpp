@@ -10,7 +10,8 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op) {
+FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op,
+                                               const TargetFeatures &features) {
   GemmProblem problem(op);
   if (problem.depth == 0 || problem.columns == 0)
     return op.emitOpError("has no ")
@@ -28,7 +29,10 @@ FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op) {
     return op.emitOpError("shares A among ")
            << problem.products << " products; the PTX backend takes at most "
            << kMaxProducts << ", split it";
-  GemmSchedule schedule = chooseSchedule(problem);
+  GemmSchedule schedule =
+      chooseSchedule(problem, features.hasWgmma, features.allHaveWgmma);
+  if (schedule.usesWgmma)
+    return emitWgmmaGemm(problem, schedule);
   return problem.usesMatrixUnit() ? emitMmaGemm(problem, schedule)
                                   : emitFmaGemm(problem, schedule);
 }

@@ -20,6 +20,11 @@ KernelSource emitFmaGemm(const GemmProblem &problem,
 KernelSource emitMmaGemm(const GemmProblem &problem,
                          const GemmSchedule &schedule);
 
+/// bf16 and f16: `wgmma` m64nNk16, the same steps and bits as emitMmaGemm's;
+/// sm_90a. The schedule must be one that uses wgmma.
+KernelSource emitWgmmaGemm(const GemmProblem &problem,
+                           const GemmSchedule &schedule);
+
 } // namespace epifold::ptx
 
 #endif // EPIFOLD_BACKENDS_PTX_GEMM_GEMMEMITTERS_H

@@ -1,12 +1,11 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Emits bf16 and f16 products on mma.sync: cp.async into swizzled shared
-// memory, ldmatrix, m16n8k16.
+// Emits bf16 and f16 products on mma.sync: ldmatrix, m16n8k16.
 
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
-#include "backends/ptx/gemm/GemmTile.h"
+#include "backends/ptx/gemm/SlabCopier.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -15,11 +14,7 @@ using namespace epifold;
 using namespace epifold::ptx;
 
 namespace {
-constexpr int64_t kPiece = 8; // elements of a 16-byte access
-constexpr int64_t kPieceBytes = 16;
-constexpr int64_t kSlab =
-    32; // elements of a line of shared memory: four pieces
-constexpr int64_t kLineBytes = kSlab * 2;
+constexpr int64_t kSlab = 32; // elements of a line of shared memory
 constexpr int64_t kStep = 16; // k of one mma
 constexpr int64_t kMmaRows = 16, kMmaColumns = 8;
 
@@ -31,10 +26,10 @@ public:
         rowFragments(schedule.tileRows / schedule.rowUnits / kMmaRows),
         columnFragments(schedule.tileColumns / schedule.columnUnits /
                         kMmaColumns),
-        stageBytes(
-            (schedule.tileRows + problem.products * schedule.tileColumns) *
-            kLineBytes),
-        b(problem.op, "gemm_mma", {threads, 1, 1}) {}
+        b(problem.op, "gemm_mma", {threads, 1, 1}),
+        copier(b, problem, schedule, threads) {
+    assert(schedule.tileDepth == kSlab);
+  }
 
   KernelSource emit();
 
@@ -42,26 +37,6 @@ private:
   using Value = mlir::Value;
   using Values = KernelBuilder::Values;
 
-  /// One operand's lines in a stage, and the rows that a thread copies there.
-  struct Panel {
-    unsigned operand;
-    int64_t lines, firstByte;
-    SmallVector<RowOfA> rowsA;
-    SmallVector<RowOfB> rowsB;
-  };
-
-  int64_t piecesOfThread(const Panel &panel) const {
-    return llvm::divideCeil(panel.lines * kSlab / kPiece, threads);
-  }
-  Value lineOfPiece(int64_t number) {
-    return b.div(b.add(b.threadId(), b.i32(number * threads)),
-                 b.i32(kSlab / kPiece));
-  }
-  void makePanels(const GemmTile &tile);
-
-  void copySlab(Value index, Value stage);
-  void copyPiece(const Panel &panel, int64_t number, const GemmSlab &slab,
-                 Value stageStart);
   Values loadFragment(Value address);
   Value multiply(ArrayRef<Value> a, ArrayRef<Value> bOperand,
                  ArrayRef<Value> c);
@@ -89,81 +64,12 @@ private:
 
   const GemmProblem &problem;
   const GemmSchedule &schedule;
-  int64_t threads, rowFragments, columnFragments, stageBytes;
+  int64_t threads, rowFragments, columnFragments;
   KernelBuilder b;
+  SlabCopier copier;
   Value memory;
-  SmallVector<Panel> panels; // A, then the B's
 };
 } // namespace
-
-//===--- Global to shared memory
-//-----------------------------------------------------------------------------------===//
-
-void MmaEmitter::makePanels(const GemmTile &tile) {
-  memory = b.dynamicShared(schedule.stages * stageBytes);
-  Panel &a =
-      panels.emplace_back(Panel{problem.a, schedule.tileRows, 0, {}, {}});
-  for (int64_t i : llvm::seq(piecesOfThread(a)))
-    a.rowsA.push_back(rowOfA(b, problem, tile, lineOfPiece(i)));
-  for (int64_t product : llvm::seq(problem.products)) {
-    int64_t firstByte =
-        (schedule.tileRows + product * schedule.tileColumns) * kLineBytes;
-    Panel &panel = panels.emplace_back(Panel{problem.firstB + unsigned(product),
-                                             schedule.tileColumns,
-                                             firstByte,
-                                             {},
-                                             {}});
-    for (int64_t i : llvm::seq(piecesOfThread(panel)))
-      panel.rowsB.push_back(rowOfB(b, problem, tile, product, lineOfPiece(i)));
-  }
-}
-
-/// Piece p of line l lies in slot p ^ (l / 2 mod 4): eight lines that a matrix
-/// load reads together, and the four pieces of two neighbouring lines, then
-/// take different banks.
-static Value swizzledByte(KernelBuilder &b, Value line, Value piece) {
-  Value slot = b.bitXor(piece, b.bitAnd(b.shiftRight(line, 1), b.i32(3)));
-  return b.add(b.mul(line, b.i32(kLineBytes)), b.mul(slot, b.i32(kPieceBytes)));
-}
-
-void MmaEmitter::copyPiece(const Panel &panel, int64_t number,
-                           const GemmSlab &slab, Value stageStart) {
-  SlabOfRow row = panel.rowsA.empty()
-                      ? slabOfB(b, problem, panel.rowsB[number], slab)
-                      : slabOfA(b, problem, panel.rowsA[number], slab);
-  Value piece = b.rem(b.threadId(), b.i32(kSlab / kPiece));
-  Value depth = b.mul(piece, b.i32(kPiece));
-  Value byte = b.add(b.add(stageStart, b.i32(panel.firstByte)),
-                     swizzledByte(b, lineOfPiece(number), piece));
-  if (!problem.readsPieces(kPiece)) {
-    Values values = loadPiece(b, problem, schedule, panel.operand,
-                              b.getI16Type(), slab, row, depth, kPiece);
-    b.storeVector(values, shared(byte));
-    return;
-  }
-  Value isThere = b.logicalAnd(
-      row.isValid, isInsideTap(b, problem, schedule, slab, depth, kPiece));
-  Value offset = b.select(isThere, b.add(row.offset, b.toI64(depth)), b.i64(0));
-  Value source =
-      b.elementPointer(b.pointer(panel.operand), problem.element, offset);
-  // A source size of 0 reads nothing and fills the piece with zeros.
-  Value bytes = b.select(isThere, b.i32(kPieceBytes), b.i32(0));
-  NVVM::CpAsyncOp::create(b, shared(byte), source, kPieceBytes,
-                          NVVM::LoadCacheModifierKind::CG, bytes);
-}
-
-void MmaEmitter::copySlab(Value index, Value stage) {
-  GemmSlab slab = slabAt(b, problem, schedule, index);
-  Value stageStart = b.mul(stage, b.i32(stageBytes));
-  for (const Panel &panel : panels)
-    for (int64_t i : llvm::seq(piecesOfThread(panel))) {
-      auto copy = [&] { copyPiece(panel, i, slab, stageStart); };
-      if ((i + 1) * threads <= panel.lines * kSlab / kPiece)
-        copy();
-      else
-        b.ifThen(b.lt(lineOfPiece(i), b.i32(panel.lines)), copy);
-    }
-}
 
 //===--- Shared memory to accumulators
 //-----------------------------------------------------------------------------===//
@@ -209,13 +115,13 @@ MmaEmitter::Values MmaEmitter::computeStep(ValueRange accumulators,
                                            int64_t stepInSlab) {
   // Lane l addresses line l mod 16, and piece l / 16 of the step.
   Value line = b.add(warpRow(), b.rem(b.laneId(), b.i32(16)));
-  Value piece =
-      b.add(b.div(b.laneId(), b.i32(16)), b.i32(stepInSlab * kStep / kPiece));
-  Value first = b.add(stageStart, swizzledByte(b, line, piece));
+  Value piece = b.add(b.div(b.laneId(), b.i32(16)),
+                      b.i32(stepInSlab * kStep / SlabCopier::kPiece));
+  Value first = b.add(stageStart, copier.swizzledByte(line, piece));
   SmallVector<Values> rows;
   for (int64_t row : llvm::seq(rowFragments))
     rows.push_back(
-        loadFragment(b.add(first, b.i32(row * kMmaRows * kLineBytes))));
+        loadFragment(b.add(first, b.i32(row * kMmaRows * copier.lineBytes()))));
   Values next(accumulators);
   for (int64_t product : llvm::seq(problem.products))
     for (int64_t row : llvm::seq(rowFragments))
@@ -238,12 +144,12 @@ MmaEmitter::Values MmaEmitter::computeSlab(ValueRange accumulators, Value index,
   // of eight columns in one load.
   Value line = b.add(warpColumn(), b.rem(b.laneId(), b.i32(8)));
   Value first =
-      b.add(stageStart, swizzledByte(b, line, b.div(b.laneId(), b.i32(8))));
+      b.add(stageStart, copier.swizzledByte(line, b.div(b.laneId(), b.i32(8))));
   SmallVector<Values> columns;
   for (int64_t product : llvm::seq(problem.products))
     for (int64_t column : llvm::seq(columnFragments)) {
-      int64_t byte =
-          panels[1 + product].firstByte + column * kMmaColumns * kLineBytes;
+      int64_t byte = copier.firstByteOfB(product) +
+                     column * kMmaColumns * copier.lineBytes();
       columns.push_back(loadFragment(b.add(first, b.i32(byte))));
     }
   Values half = computeStep(accumulators, columns, stageStart, 0);
@@ -263,26 +169,27 @@ MmaEmitter::Values MmaEmitter::computeSlab(ValueRange accumulators, Value index,
 /// barrier, which also says that slab i - 1 is read and its stage free.
 MmaEmitter::Values MmaEmitter::mainLoop() {
   int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 1;
+  auto startOf = [&](Value slab) {
+    return b.mul(b.rem(slab, b.i32(schedule.stages)),
+                 b.i32(copier.stageBytes()));
+  };
   for (int64_t slab : llvm::seq(ahead)) {
     if (slab < slabs)
-      copySlab(b.i32(slab), b.i32(slab));
+      copier.copySlab(b.i32(slab), startOf(b.i32(slab)));
     NVVM::CpAsyncCommitGroupOp::create(b);
   }
   int64_t count = problem.products * rowFragments * columnFragments * 4;
   Values zeros(count, b.constant(b.getF32Type(), 0));
-  return b.forLoop(
-      b.i32(0), b.i32(slabs), b.i32(1), zeros,
-      [&](Value index, ValueRange carried) {
-        NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
-        b.barrier();
-        Value next = b.add(index, b.i32(ahead));
-        b.ifThen(b.lt(next, b.i32(slabs)),
-                 [&] { copySlab(next, b.rem(next, b.i32(schedule.stages))); });
-        NVVM::CpAsyncCommitGroupOp::create(b);
-        Value stageStart =
-            b.mul(b.rem(index, b.i32(schedule.stages)), b.i32(stageBytes));
-        return computeSlab(carried, index, stageStart);
-      });
+  return b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), zeros,
+                   [&](Value index, ValueRange carried) {
+                     NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
+                     b.barrier();
+                     Value next = b.add(index, b.i32(ahead));
+                     b.ifThen(b.lt(next, b.i32(slabs)),
+                              [&] { copier.copySlab(next, startOf(next)); });
+                     NVVM::CpAsyncCommitGroupOp::create(b);
+                     return computeSlab(carried, index, startOf(index));
+                   });
 }
 
 void MmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
@@ -310,7 +217,8 @@ KernelSource MmaEmitter::emit() {
   if (schedule.minBlocks > 1)
     b.setMinBlocksPerProcessor(schedule.minBlocks);
   forEachTile(b, problem, schedule, [&](const GemmTile &tile) {
-    makePanels(tile);
+    memory = b.dynamicShared(schedule.stages * copier.stageBytes());
+    copier.locate(tile, memory);
     epilogue(tile, mainLoop());
   });
   return b.finish();

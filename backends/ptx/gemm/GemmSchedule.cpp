@@ -5,7 +5,11 @@
 
 #include "backends/ptx/gemm/GemmSchedule.h"
 
+#include "backends/ptx/gemm/SlabCopier.h"
+
 #include "llvm/Support/MathExtras.h"
+
+#include <optional>
 
 using namespace mlir;
 using namespace epifold;
@@ -69,6 +73,40 @@ static GemmSchedule chooseMatrixUnit(const GemmProblem &problem) {
           8,   needsRegisters ? 1 : 2};
 }
 
+/// Fits wgmma to the tile: as many stages as `sharedBytes` hold. It needs one
+/// to be multiplied, one that may still be read, and one on its way.
+static std::optional<GemmSchedule> fitWgmma(const GemmProblem &problem,
+                                            GemmSchedule schedule,
+                                            int64_t sharedBytes) {
+  if (schedule.tileRows != 128 || !problem.readsPieces(SlabCopier::kPiece))
+    return std::nullopt;
+  schedule.tileDepth = 64;
+  schedule.rowUnits = 2;
+  schedule.columnUnits = 1;
+  schedule.usesWgmma = true;
+  constexpr int64_t kMostStages = 4;
+  schedule.stages = std::min(
+      kMostStages, sharedBytes / SlabCopier::stageBytes(problem, schedule));
+  if (schedule.stages < 3)
+    return std::nullopt;
+  return schedule;
+}
+
+/// Tiles are wide where that leaves enough of them.
+static GemmSchedule widenForWgmma(const GemmProblem &problem,
+                                  GemmSchedule schedule) {
+  constexpr int64_t kProcessors = 132;
+  int64_t wide = shareOfColumns(256, problem.products, 32);
+  int64_t rowTiles = llvm::divideCeil(knownRows(problem), schedule.tileRows);
+  int64_t columnTiles = llvm::divideCeil(problem.columns, wide);
+  if (problem.columns > schedule.tileColumns &&
+      rowTiles * columnTiles * problem.groups >= kProcessors) {
+    schedule.tileColumns = wide;
+    schedule.minBlocks = 1;
+  }
+  return schedule;
+}
+
 static GemmSchedule chooseFma(const GemmProblem &problem) {
   if (problem.element.isF64())
     return {64, shareOfColumns(64, problem.products, 16), 8, 2, 16, 16, 8, 1};
@@ -79,7 +117,18 @@ static GemmSchedule chooseFma(const GemmProblem &problem) {
   return {128, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 1};
 }
 
-GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem) {
-  return problem.usesMatrixUnit() ? chooseMatrixUnit(problem)
-                                  : chooseFma(problem);
+GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem,
+                                          bool hasWgmma, bool allHaveWgmma) {
+  // Shared memory of a block on Hopper, and on the least of the others.
+  constexpr int64_t kMostShared = 227 * 1024, kLeastShared = 99 * 1024;
+  if (!problem.usesMatrixUnit())
+    return chooseFma(problem);
+  GemmSchedule common = chooseMatrixUnit(problem);
+  if (!hasWgmma)
+    return common;
+  if (!allHaveWgmma)
+    return fitWgmma(problem, common, kLeastShared).value_or(common);
+  GemmSchedule wide = widenForWgmma(problem, common);
+  int64_t shared = kMostShared / wide.minBlocks - 1024;
+  return fitWgmma(problem, wide, shared).value_or(common);
 }

@@ -40,15 +40,22 @@ struct GemmSchedule {
   int64_t tileRows, tileColumns, tileDepth;
   /// Tiles of operands in flight in shared memory.
   int64_t stages;
-  /// A block's warps (matrix unit) or threads (FMA) along rows and columns.
+  /// A block's warpgroups (wgmma), warps (mma.sync) or threads (FMA) along rows
+  /// and columns.
   int64_t rowUnits, columnUnits;
   /// Row tiles that neighbouring blocks share a column with, for the L2's sake.
   int64_t rasterRows;
   /// Blocks that must fit a multiprocessor.
   int64_t minBlocks;
+  /// On the matrix unit: wgmma rather than mma.sync.
+  bool usesWgmma = false;
 };
 
-GemmSchedule chooseSchedule(const GemmProblem &problem);
+/// The schedule for a target that has wgmma or not. Tile and threads are those
+/// of the other targets of the kernel, all of which may have it: then the
+/// choice is free.
+GemmSchedule chooseSchedule(const GemmProblem &problem, bool hasWgmma,
+                            bool allHaveWgmma);
 
 } // namespace epifold::ptx
 

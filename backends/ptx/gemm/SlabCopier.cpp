@@ -1,0 +1,109 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Emits cp.async of a product's operands, or loads and stores where rows are
+// not aligned.
+
+#include "backends/ptx/gemm/SlabCopier.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace epifold;
+using namespace epifold::ptx;
+
+Value SlabCopier::swizzledByte(Value line, Value piece) {
+  // With p pieces a line, 8 / p lines fill all banks once and share a
+  // permutation.
+  int64_t pieces = piecesOfLine(), sharing = llvm::Log2_64(8 / pieces);
+  Value permutation = b.bitAnd(b.shiftRight(line, sharing), b.i32(pieces - 1));
+  return b.add(b.mul(line, b.i32(lineBytes())),
+               b.mul(b.bitXor(piece, permutation), b.i32(kPieceBytes)));
+}
+
+Value SlabCopier::columnOfLine(Value line) {
+  if (!schedule.usesWgmma)
+    return line;
+  auto field = [&](int64_t first, int64_t bits) {
+    return b.bitAnd(b.shiftRight(line, first), b.i32((1 << bits) - 1));
+  };
+  Value low = b.bitOr(field(0, 1), b.shiftLeft(field(3, 2), 1));
+  Value high = b.bitAnd(line, b.i32(~int64_t(31)));
+  return b.bitOr(b.bitOr(low, b.shiftLeft(field(1, 2), 3)), high);
+}
+
+void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
+  memory = firstStage;
+  panels.clear();
+  auto startAt = [&](const Panel &panel, Value rowOffset) {
+    return b.elementPointer(b.pointer(panel.operand), problem.element,
+                            b.add(rowOffset, b.toI64(depthOfThread())));
+  };
+  Panel &a =
+      panels.emplace_back(Panel{problem.a, schedule.tileRows, 0, {}, {}, {}});
+  for (int64_t i : llvm::seq(piecesOfThread(a))) {
+    a.rowsA.push_back(rowOfA(b, problem, tile, lineOfPiece(i)));
+    a.starts.push_back(startAt(a, a.rowsA.back().offset));
+  }
+  for (int64_t product : llvm::seq(problem.products)) {
+    Panel &panel = panels.emplace_back(Panel{problem.firstB + unsigned(product),
+                                             schedule.tileColumns,
+                                             firstByteOfB(product),
+                                             {},
+                                             {},
+                                             {}});
+    for (int64_t i : llvm::seq(piecesOfThread(panel))) {
+      panel.rowsB.push_back(
+          rowOfB(b, problem, tile, product, columnOfLine(lineOfPiece(i))));
+      panel.starts.push_back(startAt(panel, panel.rowsB.back().offset));
+    }
+  }
+}
+
+void SlabCopier::copyPiece(const Panel &panel, int64_t number,
+                           const GemmSlab &slab, Value stageStart) {
+  auto slabOfRow = [&](bool fromRow) {
+    if (panel.rowsA.empty()) {
+      RowOfB row = panel.rowsB[number];
+      row.offset = fromRow ? row.offset : b.i64(0);
+      return slabOfB(b, problem, row, slab);
+    }
+    RowOfA row = panel.rowsA[number];
+    row.offset = fromRow ? row.offset : b.i64(0);
+    return slabOfA(b, problem, row, slab);
+  };
+  Value depth = depthOfThread();
+  Value piece = b.rem(b.threadId(), b.i32(piecesOfLine()));
+  Value byte = b.add(b.add(stageStart, b.i32(panel.firstByte)),
+                     swizzledByte(lineOfPiece(number), piece));
+  Value target = b.elementPointer(memory, b.getI8Type(), byte);
+  if (!problem.readsPieces(kPiece)) {
+    b.storeVector(loadPiece(b, problem, schedule, panel.operand, b.getI16Type(),
+                            slab, slabOfRow(true), depth, kPiece),
+                  target);
+    return;
+  }
+  // The distance from the row's start is the same for all rows of an operand.
+  SlabOfRow distance = slabOfRow(false);
+  Value source =
+      b.elementPointer(panel.starts[number], problem.element, distance.offset);
+  // A source size of 0 reads nothing, wherever the address points, and fills
+  // the piece with zeros.
+  Value isThere = b.logicalAnd(
+      distance.isValid, isInsideTap(b, problem, schedule, slab, depth, kPiece));
+  Value bytes = b.select(isThere, b.i32(kPieceBytes), b.i32(0));
+  NVVM::CpAsyncOp::create(b, target, source, kPieceBytes,
+                          NVVM::LoadCacheModifierKind::CG, bytes);
+}
+
+void SlabCopier::copySlab(Value index, Value stageStart) {
+  GemmSlab slab = slabAt(b, problem, schedule, index);
+  for (const Panel &panel : panels)
+    for (int64_t i : llvm::seq(piecesOfThread(panel))) {
+      auto copy = [&] { copyPiece(panel, i, slab, stageStart); };
+      if ((i + 1) * threads <= panel.lines * piecesOfLine())
+        copy();
+      else
+        b.ifThen(b.lt(lineOfPiece(i), b.i32(panel.lines)), copy);
+    }
+}

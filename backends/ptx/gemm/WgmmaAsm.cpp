@@ -1,0 +1,96 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Writes wgmma as inline assembly with the accumulators tied in place.
+
+#include "backends/ptx/gemm/WgmmaAsm.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace epifold::ptx;
+
+Value epifold::ptx::matrixDescriptor(KernelBuilder &b, Value memory,
+                                     Value byte) {
+  // Bits 0-13: address / 16. 16-29: distance along k, not used with a swizzle.
+  // 32-45: distance / 16 from eight rows to the next eight. 62-63: the 128-byte
+  // swizzle.
+  constexpr int64_t kFixed =
+      (int64_t(1) << 62) | (int64_t(1024 / 16) << 32) | (int64_t(1) << 16);
+  Value first = LLVM::PtrToIntOp::create(b, b.getI32Type(), memory);
+  Value address = b.bitAnd(b.shiftRight(b.add(first, byte), 4), b.i32(0x3fff));
+  return b.bitOr(b.i64(kFixed), b.toI64(address));
+}
+
+void epifold::ptx::fenceSharedForWgmma(KernelBuilder &b) {
+  auto kind =
+      NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared);
+  auto space =
+      NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta);
+  NVVM::FenceProxyOp::create(b, kind, space);
+}
+
+/// Inline assembly whose outputs are `accumulators`, each in the register it
+/// comes in, and whose inputs after those are `inputs` (i64).
+static KernelBuilder::Values tiedAsm(KernelBuilder &b, llvm::StringRef text,
+                                     ValueRange accumulators,
+                                     ValueRange inputs) {
+  std::string constraints;
+  llvm::raw_string_ostream stream(constraints);
+  for (size_t i : llvm::seq(accumulators.size()))
+    stream << (i ? ",=f" : "=f");
+  for (size_t i : llvm::seq(accumulators.size()))
+    stream << "," << i;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    stream << ",l";
+  stream << ",~{memory}";
+  KernelBuilder::Values operands(accumulators);
+  llvm::append_range(operands, inputs);
+  Type type = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(accumulators.getTypes()));
+  Value results =
+      LLVM::InlineAsmOp::create(
+          b, type, operands, text, constraints, /*has_side_effects=*/true,
+          /*is_align_stack=*/false, LLVM::TailCallKind::None,
+          LLVM::AsmDialectAttr(), ArrayAttr())
+          .getRes();
+  KernelBuilder::Values values;
+  for (size_t i : llvm::seq(accumulators.size()))
+    values.push_back(LLVM::ExtractValueOp::create(b, results, int64_t(i)));
+  return values;
+}
+
+KernelBuilder::Values epifold::ptx::startWgmma(KernelBuilder &b, Type element,
+                                               int64_t columns, int64_t depth,
+                                               ValueRange accumulators,
+                                               Value descriptorA,
+                                               Value descriptorB) {
+  constexpr int64_t kStep = 16;
+  llvm::StringRef name = element.isF16() ? "f16" : "bf16";
+  size_t count = accumulators.size();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "{\n.reg .b64 a, b;\nmov.b64 a, $" << 2 * count << ";\nmov.b64 b, $"
+         << 2 * count + 1 << ";\nwgmma.fence.sync.aligned;\n";
+  for (int64_t k = 0; k < depth; k += kStep) {
+    // A descriptor counts 16 bytes; a step is 32 bytes of a line.
+    if (k)
+      stream << "add.s64 a, a, 2;\nadd.s64 b, b, 2;\n";
+    stream << "wgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32."
+           << name << "." << name << " {";
+    for (size_t i : llvm::seq(count))
+      stream << (i ? ", $" : "$") << i;
+    stream << "}, a, b, 1, 1, 1, 0, 0;\n";
+  }
+  stream << "wgmma.commit_group.sync.aligned;\n}";
+  return tiedAsm(b, text, accumulators, {descriptorA, descriptorB});
+}
+
+KernelBuilder::Values epifold::ptx::waitForWgmma(KernelBuilder &b,
+                                                 ValueRange accumulators,
+                                                 int64_t running) {
+  return tiedAsm(
+      b, "wgmma.wait_group.sync.aligned " + std::to_string(running) + ";",
+      accumulators, {});
+}
