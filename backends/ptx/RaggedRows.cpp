@@ -40,3 +40,18 @@ Value epifold::ptx::findGroup(KernelBuilder &b, unsigned offsets, Value value,
   };
   return b.whileLoop(ends, isOpen, halve)[0];
 }
+
+Value epifold::ptx::findGroupByWarp(KernelBuilder &b, int64_t groups,
+                                    Value value,
+                                    llvm::function_ref<Value(Value)> first) {
+  // As `first` does not fall, the groups it lets pass are the first ones.
+  Value passing = b.i32(0), last = b.i32(groups - 1);
+  for (int64_t base = 0; base < groups; base += 32) {
+    Value group = b.add(b.laneId(), b.i32(base));
+    Value passes =
+        b.logicalAnd(b.le(group, last), b.le(first(b.min(group, last)), value));
+    Value count = LLVM::CtPopOp::create(b, b.getI32Type(), b.ballot(passes));
+    passing = b.add(passing, count);
+  }
+  return b.sub(passing, b.i32(1));
+}

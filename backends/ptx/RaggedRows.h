@@ -30,6 +30,14 @@ findGroup(KernelBuilder &b, unsigned offsets, mlir::Value value,
           llvm::function_ref<mlir::Value(mlir::Value offset, mlir::Value group)>
               first);
 
+/// i32: the largest g < `groups` with `first(g)` <= `value`, where `first` (i32
+/// in, `value`'s type out) does not fall with g and `first(0)` is at most
+/// `value`. All lanes of a warp must take part, with one `value`: they read
+/// `first` side by side rather than one after the other.
+mlir::Value
+findGroupByWarp(KernelBuilder &b, int64_t groups, mlir::Value value,
+                llvm::function_ref<mlir::Value(mlir::Value group)> first);
+
 } // namespace epifold::ptx
 
 #endif // EPIFOLD_BACKENDS_PTX_RAGGEDROWS_H

@@ -49,6 +49,9 @@ struct GemmSchedule {
   int64_t minBlocks;
   /// On the matrix unit: wgmma rather than mma.sync.
   bool usesWgmma = false;
+  /// Blocks that stay and take one tile after the other, so that copies for the
+  /// next one run during an epilogue; 0: a block for every tile.
+  int64_t residentBlocks = 0;
 };
 
 /// The schedule for a target that has wgmma or not. Tile and threads are those

@@ -5,7 +5,6 @@
 
 #include "backends/ptx/gemm/GemmTile.h"
 
-#include "backends/ptx/RaggedRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -36,49 +35,89 @@ static bool searchesGroup(const GemmProblem &problem) {
   return problem.isRagged && !problem.hasGroup;
 }
 
-/// (row tile, column tile) of block `block`: `rasterRows` row tiles walk
-/// through all columns together.
-static std::pair<Value, Value> rasterize(KernelBuilder &b,
-                                         const GemmSchedule &schedule,
-                                         Value block, Value rowTiles,
-                                         Value columnTiles) {
-  Value bandBlocks = b.mul(columnTiles, b.i32(schedule.rasterRows));
-  Value bandFirst = b.mul(b.div(block, bandBlocks), b.i32(schedule.rasterRows));
-  Value bandRows =
-      b.min(b.sub(rowTiles, bandFirst), b.i32(schedule.rasterRows));
-  Value inBand = b.rem(block, bandBlocks);
+/// The group of a row tile, and the tile's number in it.
+std::pair<Value, Value> TileWalk::locateGroup(Value rowTile) {
+  auto firstTile = [&](Value offset, Value group) {
+    return b.add(b.div(offset, b.i64(schedule.tileRows)), b.toI64(group));
+  };
+  auto firstTileOf = [&](Value group) {
+    return firstTile(loadOffset(b, problem.offsets, group), group);
+  };
+  Value tile = b.toI64(rowTile);
+  constexpr int64_t kMostByWarp = 512;
+  Value group = problem.groups <= kMostByWarp
+                    ? findGroupByWarp(b, problem.groups, tile, firstTileOf)
+                    : findGroup(b, problem.offsets, tile, firstTile);
+  return {group, b.sub(tile, firstTileOf(group))};
+}
+
+TileWalk::TileWalk(KernelBuilder &b, const GemmProblem &problem,
+                   const GemmSchedule &schedule)
+    : b(b), problem(problem), schedule(schedule) {
+  // Batches of rows that are not ragged are the outer dimension of the tiles.
+  int64_t batches = problem.isRagged ? 1 : problem.groups;
+  int64_t columnTiles = llvm::divideCeil(problem.columns, schedule.tileColumns);
+  AffineExpr rows = gridRows(b, problem);
+  if (schedule.residentBlocks) {
+    b.setGrid(b.gridConstant(schedule.residentBlocks));
+  } else {
+    AffineExpr rowTiles =
+        searchesGroup(problem)
+            ? rows.floorDiv(schedule.tileRows) + problem.groups
+            : rows.ceilDiv(schedule.tileRows);
+    b.setGrid(rowTiles * columnTiles, b.gridConstant(batches));
+  }
+
+  Value tiles;
+  if (problem.hasGroup) {
+    ownRows = raggedRows(b, problem.offsets, /*hasGroup=*/true);
+    tiles = b.ceilDiv(b.sub(ownRows.end, ownRows.begin), schedule.tileRows);
+  } else if (searchesGroup(problem)) {
+    tiles = b.add(b.div(deviceRows(b, problem), b.i64(schedule.tileRows)),
+                  b.i64(problem.groups));
+  } else {
+    tiles = b.ceilDiv(deviceRows(b, problem), schedule.tileRows);
+  }
+  rowTiles = b.toI32(tiles);
+  tilesOfBatch = b.mul(rowTiles, b.i32(columnTiles));
+  allTiles = b.mul(tilesOfBatch, b.i32(batches));
+}
+
+/// (row tile, column tile) of tile `number` of a batch: `rasterRows` row tiles
+/// walk through all columns together.
+std::pair<Value, Value> TileWalk::rasterize(Value number) {
+  Value columnTiles =
+      b.i32(llvm::divideCeil(problem.columns, schedule.tileColumns));
+  Value bandTiles = b.mul(columnTiles, b.i32(schedule.rasterRows));
+  Value bandFirst = b.mul(b.div(number, bandTiles), b.i32(schedule.rasterRows));
+  // At least one, for numbers past the last tile.
+  Value bandRows = b.max(
+      b.min(b.sub(rowTiles, bandFirst), b.i32(schedule.rasterRows)), b.i32(1));
+  Value inBand = b.rem(number, bandTiles);
   return {b.add(bandFirst, b.rem(inBand, bandRows)), b.div(inBand, bandRows)};
 }
 
-/// The row range of a tile: [row, rowEnd), empty when the block has nothing to
-/// do.
-static GemmTile locateRows(KernelBuilder &b, const GemmProblem &problem,
-                           const GemmSchedule &schedule, Value rowTile) {
+/// The row range of a tile: [row, rowEnd), empty when there is nothing to do.
+GemmTile TileWalk::locateRows(Value batch, Value rowTile) {
   Value tileRows = b.i64(schedule.tileRows);
   Value zero = b.i64(0);
   if (!problem.isRagged) {
-    Value group = b.toI64(b.blockId(1));
+    Value group = b.toI64(batch);
     return {group,
             group,
             b.mul(b.toI64(rowTile), tileRows),
             deviceRows(b, problem),
             {}};
   }
-  if (problem.hasGroup) {
-    RowRange rows = raggedRows(b, problem.offsets, /*hasGroup=*/true);
+  if (problem.hasGroup)
     return {b.group(),
             zero,
-            b.add(rows.begin, b.mul(b.toI64(rowTile), tileRows)),
-            rows.end,
+            b.add(ownRows.begin, b.mul(b.toI64(rowTile), tileRows)),
+            ownRows.end,
             {}};
-  }
-  auto firstTile = [&](Value offset, Value group) {
-    return b.add(b.div(offset, tileRows), b.toI64(group));
-  };
-  Value group = findGroup(b, problem.offsets, b.toI64(rowTile), firstTile);
+  auto [group, tileInGroup] = locateGroup(rowTile);
   Value begin = loadOffset(b, problem.offsets, group);
   Value end = loadOffset(b, problem.offsets, b.add(group, b.i32(1)));
-  Value tileInGroup = b.sub(b.toI64(rowTile), firstTile(begin, group));
   return {b.toI64(group),
           b.toI64(group),
           b.add(begin, b.mul(tileInGroup, tileRows)),
@@ -86,23 +125,51 @@ static GemmTile locateRows(KernelBuilder &b, const GemmProblem &problem,
           {}};
 }
 
+GemmTile TileWalk::at(Value number) {
+  bool hasBatches = !problem.isRagged && problem.groups > 1;
+  Value batch = hasBatches ? b.div(number, tilesOfBatch) : b.i32(0);
+  if (hasBatches)
+    number = b.rem(number, tilesOfBatch);
+  auto [rowTile, columnTile] = rasterize(number);
+  GemmTile tile = locateRows(batch, rowTile);
+  tile.column = b.mul(b.toI64(columnTile), b.i64(schedule.tileColumns));
+  return tile;
+}
+
+Value TileWalk::skipEmpty(Value number) {
+  if (!searchesGroup(problem))
+    return number;
+  auto isEmpty = [&](ValueRange carried) {
+    GemmTile tile = at(carried[0]);
+    return b.logicalAnd(exists(carried[0]), b.le(tile.rowEnd, tile.row));
+  };
+  auto advance = [&](ValueRange carried) -> KernelBuilder::Values {
+    return {b.add(carried[0], stride())};
+  };
+  return b.whileLoop({number}, isEmpty, advance)[0];
+}
+
+Value TileWalk::own() {
+  return b.add(b.blockId(), b.mul(b.blockId(1), b.gridDim()));
+}
+
+Value TileWalk::first() { return skipEmpty(own()); }
+
+Value TileWalk::next(Value number) {
+  return skipEmpty(b.add(number, stride()));
+}
+
+Value TileWalk::stride() { return b.mul(b.gridDim(), b.gridDim(1)); }
+
 void epifold::ptx::forEachTile(
     KernelBuilder &b, const GemmProblem &problem, const GemmSchedule &schedule,
     llvm::function_ref<void(const GemmTile &)> body) {
-  int64_t columnTiles = llvm::divideCeil(problem.columns, schedule.tileColumns);
-  AffineExpr rows = gridRows(b, problem);
-  AffineExpr rowTiles = searchesGroup(problem)
-                            ? rows.floorDiv(schedule.tileRows) + problem.groups
-                            : rows.ceilDiv(schedule.tileRows);
-  b.setGrid(rowTiles * columnTiles,
-            b.gridConstant(problem.isRagged ? 1 : problem.groups));
-
-  Value columns = b.i32(columnTiles);
-  auto [rowTile, columnTile] =
-      rasterize(b, schedule, b.blockId(), b.div(b.gridDim(), columns), columns);
-  GemmTile tile = locateRows(b, problem, schedule, rowTile);
-  tile.column = b.mul(b.toI64(columnTile), b.i64(schedule.tileColumns));
-  b.ifThen(b.lt(tile.row, tile.rowEnd), [&] { body(tile); });
+  assert(!schedule.residentBlocks && "a block has one tile");
+  TileWalk walk(b, problem, schedule);
+  Value number = walk.own();
+  GemmTile tile = walk.at(number);
+  Value hasRows = b.lt(tile.row, tile.rowEnd);
+  b.ifThen(b.logicalAnd(walk.exists(number), hasRows), [&] { body(tile); });
 }
 
 //===--- Slabs of the reduction

@@ -6,6 +6,7 @@
 #ifndef EPIFOLD_BACKENDS_PTX_GEMM_GEMMTILE_H
 #define EPIFOLD_BACKENDS_PTX_GEMM_GEMMTILE_H
 
+#include "backends/ptx/RaggedRows.h"
 #include "backends/ptx/gemm/GemmSchedule.h"
 
 namespace epifold::ptx {
@@ -17,9 +18,48 @@ struct GemmTile {
   mlir::Value group, groupOfB, row, rowEnd, column;
 };
 
-/// Sets the grid and calls `body` where a block has rows to compute. Row tiles
-/// of ragged rows are numbered `offsets[g] / tileRows + g + i`, a bound that
-/// needs no scan: a block finds its group by binary search.
+/// The tiles of a product by number, and a block's way through them: from its
+/// own number on by the number of blocks.
+///
+/// Where blocks come and go, row tiles of ragged rows are numbered `offsets[g]
+/// / tileRows + g + i`, which needs no sums over groups, but leaves numbers
+/// without rows. Blocks that stay would share those out unevenly, so they sum
+/// once.
+class TileWalk {
+public:
+  /// Sets the grid: `residentBlocks`, or a block for every tile. All threads of
+  /// a warp must come here, and so for the other functions.
+  TileWalk(KernelBuilder &b, const GemmProblem &problem,
+           const GemmSchedule &schedule);
+
+  /// i32 number of the block among all blocks.
+  mlir::Value own();
+  /// i32 numbers of the block's first tile with rows, and of the next one after
+  /// `number`.
+  mlir::Value first();
+  mlir::Value next(mlir::Value number);
+  /// i1: whether there is a tile `number`; past the block's last one there is
+  /// none.
+  mlir::Value exists(mlir::Value number) { return b.lt(number, allTiles); }
+  GemmTile at(mlir::Value number);
+
+private:
+  std::pair<mlir::Value, mlir::Value> rasterize(mlir::Value number);
+  GemmTile locateRows(mlir::Value batch, mlir::Value rowTile);
+  std::pair<mlir::Value, mlir::Value> locateGroup(mlir::Value rowTile);
+  mlir::Value skipEmpty(mlir::Value number);
+  mlir::Value stride();
+
+  KernelBuilder &b;
+  const GemmProblem &problem;
+  const GemmSchedule &schedule;
+  /// The rows of the launch's group, when it has one.
+  RowRange ownRows;
+  mlir::Value rowTiles, tilesOfBatch, allTiles; // i32
+};
+
+/// Sets the grid to a block for every tile and calls `body` where the block's
+/// tile has rows.
 void forEachTile(KernelBuilder &b, const GemmProblem &problem,
                  const GemmSchedule &schedule,
                  llvm::function_ref<void(const GemmTile &tile)> body);

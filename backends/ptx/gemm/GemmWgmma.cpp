@@ -31,7 +31,9 @@ public:
         b(problem.op, "gemm_mma",
           {kGroupThreads * schedule.rowUnits * schedule.columnUnits, 1, 1}),
         copier(b, problem, schedule,
-               kGroupThreads * schedule.rowUnits * schedule.columnUnits) {
+               kGroupThreads * schedule.rowUnits * schedule.columnUnits),
+        slabs(countSlabs(problem, schedule)),
+        ahead(std::min(schedule.stages - 2, slabs - 1)) {
     assert(schedule.tileDepth == kSlab && schedule.columnUnits == 1 &&
            schedule.tileRows == kGroupRows * schedule.rowUnits);
   }
@@ -43,12 +45,16 @@ private:
   using Values = KernelBuilder::Values;
 
   Value groupNumber() { return b.div(b.threadId(), b.i32(kGroupThreads)); }
-  Value startOf(Value slab) {
-    return b.mul(b.rem(slab, b.i32(schedule.stages)),
+  /// The first byte of the stage of the slab at `position`.
+  Value stageOf(Value position) {
+    return b.mul(b.rem(position, b.i32(schedule.stages)),
                  b.i32(copier.stageBytes()));
   }
   Values multiplySlab(ValueRange accumulators, Value stageStart);
-  Values mainLoop();
+  Values iterate(ValueRange accumulators, Value position,
+                 llvm::function_ref<void()> copy);
+  std::pair<Value, GemmTile> computeTile(TileWalk &walk, const GemmTile &tile,
+                                         Value number, Value position);
   void epilogue(const GemmTile &tile, ValueRange accumulators);
 
   const GemmProblem &problem;
@@ -56,6 +62,9 @@ private:
   int64_t columns; // of all products together
   KernelBuilder b;
   SlabCopier copier;
+  int64_t slabs;
+  /// Slabs on their way while one is multiplied.
+  int64_t ahead;
   Value memory;
 };
 } // namespace
@@ -76,35 +85,62 @@ WgmmaEmitter::Values WgmmaEmitter::multiplySlab(ValueRange accumulators,
   return startWgmma(b, problem.element, columns, kSlab, accumulators, a, bs);
 }
 
-/// `stages - 2` slabs are on their way. Iteration i starts the products of slab
-/// i while those of slab i - 1 still run, and ends when the latter are done; so
-/// past the barrier of iteration i all threads are done with slab i - 2, whose
-/// stage takes the next copy.
-WgmmaEmitter::Values WgmmaEmitter::mainLoop() {
-  int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 2;
-  for (int64_t slab : llvm::seq(ahead)) {
-    if (slab < slabs)
-      copier.copySlab(b.i32(slab), startOf(b.i32(slab)));
-    NVVM::CpAsyncCommitGroupOp::create(b);
-  }
+/// Multiplies the slab at `position` of the block's whole sequence while `copy`
+/// starts the copies of the one `ahead` of it.
+///
+/// The products start while those of the slab before still run, and the
+/// iteration ends when the latter are done: so past the barrier all threads are
+/// done with the slab before that, whose stage takes the copies.
+WgmmaEmitter::Values WgmmaEmitter::iterate(ValueRange accumulators,
+                                           Value position,
+                                           llvm::function_ref<void()> copy) {
+  // Every thread makes its own copies visible to wgmma, which reads shared
+  // memory by another way than loads and stores do.
+  NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
+  fenceSharedForWgmma(b);
+  b.barrier();
+  Values running = multiplySlab(accumulators, stageOf(position));
+  copy();
+  NVVM::CpAsyncCommitGroupOp::create(b);
+  return waitForWgmma(b, running, /*running=*/1);
+}
+
+/// A tile whose first slabs are copied or on their way; `position` is the first
+/// one's place in the block's sequence. The last iterations copy the first
+/// slabs of the tile after it, which is returned with its number; what its rows
+/// need is loaded while products run.
+std::pair<Value, GemmTile> WgmmaEmitter::computeTile(TileWalk &walk,
+                                                     const GemmTile &tile,
+                                                     Value number,
+                                                     Value position) {
+  auto copyAhead = [&](Value slab) {
+    Value next = b.add(slab, b.i32(ahead));
+    copier.copySlab(next, stageOf(b.add(position, next)));
+  };
+  auto iterateAt = [&](ValueRange accumulators, Value slab) {
+    return iterate(accumulators, b.add(position, slab),
+                   [&] { copyAhead(slab); });
+  };
   Values zeros(columns / 2, b.constant(b.getF32Type(), 0));
-  Values last =
-      b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), zeros,
-                [&](Value index, ValueRange carried) {
-                  // Every thread makes its own copies visible to wgmma, which
-                  // reads shared memory by another way than loads and stores
-                  // do.
-                  NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
-                  fenceSharedForWgmma(b);
-                  b.barrier();
-                  Values running = multiplySlab(carried, startOf(index));
-                  Value next = b.add(index, b.i32(ahead));
-                  b.ifThen(b.lt(next, b.i32(slabs)),
-                           [&] { copier.copySlab(next, startOf(next)); });
-                  NVVM::CpAsyncCommitGroupOp::create(b);
-                  return waitForWgmma(b, running, /*running=*/1);
-                });
-  return waitForWgmma(b, last, /*running=*/0);
+  Values first = iterateAt(zeros, b.i32(0));
+
+  Value next = walk.next(number), hasNext = walk.exists(next);
+  GemmTile nextTile = walk.at(b.select(hasNext, next, number));
+
+  Values last = b.forLoop(
+      b.i32(1), b.i32(slabs - ahead), b.i32(1), first,
+      [&](Value slab, ValueRange carried) { return iterateAt(carried, slab); });
+  copier.locate(nextTile, memory);
+  for (int64_t slab : llvm::seq(ahead)) {
+    Value current = b.add(position, b.i32(slabs - ahead + slab));
+    last = iterate(last, current, [&] {
+      b.ifThen(hasNext, [&] {
+        copier.copySlab(b.i32(slab), stageOf(b.add(current, b.i32(ahead))));
+      });
+    });
+  }
+  epilogue(tile, waitForWgmma(b, last, /*running=*/0));
+  return {next, nextTile};
 }
 
 void WgmmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
@@ -137,10 +173,34 @@ void WgmmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
 KernelSource WgmmaEmitter::emit() {
   if (schedule.minBlocks > 1)
     b.setMinBlocksPerProcessor(schedule.minBlocks);
-  forEachTile(b, problem, schedule, [&](const GemmTile &tile) {
-    memory = b.dynamicShared(schedule.stages * copier.stageBytes(), kAlignment);
+  TileWalk walk(b, problem, schedule);
+  memory = b.dynamicShared(schedule.stages * copier.stageBytes(), kAlignment);
+  Value number = walk.first();
+  b.ifThen(walk.exists(number), [&] {
+    GemmTile tile = walk.at(number);
     copier.locate(tile, memory);
-    epilogue(tile, mainLoop());
+    for (int64_t slab : llvm::seq(ahead)) {
+      copier.copySlab(b.i32(slab), stageOf(b.i32(slab)));
+      NVVM::CpAsyncCommitGroupOp::create(b);
+    }
+    Values state = {number,   b.i32(0),    tile.group, tile.groupOfB,
+                    tile.row, tile.rowEnd, tile.column};
+    llvm::append_range(state, copier.getRows());
+    b.whileLoop(
+        state, [&](ValueRange carried) { return walk.exists(carried[0]); },
+        [&](ValueRange carried) {
+          GemmTile current = {carried[2], carried[3], carried[4], carried[5],
+                              carried[6]};
+          copier.setRows(carried.drop_front(7));
+          auto [next, after] =
+              computeTile(walk, current, carried[0], carried[1]);
+          Values result = {next,        b.add(carried[1], b.i32(slabs)),
+                           after.group, after.groupOfB,
+                           after.row,   after.rowEnd,
+                           after.column};
+          llvm::append_range(result, copier.getRows());
+          return result;
+        });
   });
   return b.finish();
 }

@@ -32,19 +32,48 @@ Value SlabCopier::columnOfLine(Value line) {
   return b.bitOr(b.bitOr(low, b.shiftLeft(field(1, 2), 3)), high);
 }
 
+void SlabCopier::setStarts(Panel &panel, bool isEven) {
+  int64_t count = isEven ? 1 : piecesOfThread(panel);
+  for (int64_t i : llvm::seq(count)) {
+    Value row =
+        panel.rowsA.empty() ? panel.rowsB[i].offset : panel.rowsA[i].offset;
+    panel.starts.push_back(
+        b.elementPointer(b.pointer(panel.operand), problem.element,
+                         b.add(row, b.toI64(depthOfThread()))));
+  }
+}
+
+Value SlabCopier::source(const Panel &panel, int64_t number, Value distance) {
+  auto pointer = [&](Value base, Value offset) {
+    return b.elementPointer(base, problem.element, offset);
+  };
+  if (panel.starts.size() > 1)
+    return pointer(panel.starts[number], distance);
+  // A row outside the operand has an address outside, too, but is not read.
+  int64_t rows = number * threads / piecesOfLine();
+  return pointer(pointer(panel.starts.front(), distance),
+                 b.i64(rows * problem.depth));
+}
+
 void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
+  // The pieces of a thread are a whole number of permuted runs apart.
+  assert(threads / piecesOfLine() % 32 == 0 || !schedule.usesWgmma);
   memory = firstStage;
   panels.clear();
-  auto startAt = [&](const Panel &panel, Value rowOffset) {
-    return b.elementPointer(b.pointer(panel.operand), problem.element,
-                            b.add(rowOffset, b.toI64(depthOfThread())));
-  };
   Panel &a =
       panels.emplace_back(Panel{problem.a, schedule.tileRows, 0, {}, {}, {}});
   for (int64_t i : llvm::seq(piecesOfThread(a))) {
-    a.rowsA.push_back(rowOfA(b, problem, tile, lineOfPiece(i)));
-    a.starts.push_back(startAt(a, a.rowsA.back().offset));
+    RowOfA row = rowOfA(b, problem, tile, lineOfPiece(i));
+    // One long division a thread: a sample has fewer than 2^31 steps.
+    if (problem.isConvolution && i > 0) {
+      Value first = b.toI32(a.rowsA.front().time);
+      Value time = b.add(first, b.i32(i * threads / piecesOfLine()));
+      row.time = b.toI64(b.rem(time, b.toI32(b.size(problem.a, 1))));
+    }
+    a.rowsA.push_back(row);
   }
+  setStarts(a, /*isEven=*/!problem.hasGather);
+  bool isFull = problem.columns % schedule.tileColumns == 0;
   for (int64_t product : llvm::seq(problem.products)) {
     Panel &panel = panels.emplace_back(Panel{problem.firstB + unsigned(product),
                                              schedule.tileColumns,
@@ -53,10 +82,43 @@ void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
                                              {},
                                              {}});
     for (int64_t i : llvm::seq(piecesOfThread(panel))) {
-      panel.rowsB.push_back(
-          rowOfB(b, problem, tile, product, columnOfLine(lineOfPiece(i))));
-      panel.starts.push_back(startAt(panel, panel.rowsB.back().offset));
+      RowOfB row =
+          rowOfB(b, problem, tile, product, columnOfLine(lineOfPiece(i)));
+      if (isFull)
+        row.isValid = b.i1(true);
+      panel.rowsB.push_back(row);
     }
+    setStarts(panel, /*isEven=*/true);
+  }
+}
+
+SmallVector<Value> SlabCopier::getRows() {
+  SmallVector<Value> values;
+  for (const Panel &panel : panels) {
+    llvm::append_range(values, panel.starts);
+    for (const RowOfA &row : panel.rowsA) {
+      values.push_back(row.isValid);
+      if (problem.isConvolution)
+        values.push_back(b.toI32(row.time)); // half the registers
+    }
+    for (const RowOfB &row : panel.rowsB)
+      values.push_back(row.isValid);
+  }
+  return values;
+}
+
+void SlabCopier::setRows(ValueRange values) {
+  auto next = values.begin();
+  for (Panel &panel : panels) {
+    for (Value &start : panel.starts)
+      start = *next++;
+    for (RowOfA &row : panel.rowsA) {
+      row.isValid = *next++;
+      if (problem.isConvolution)
+        row.time = b.toI64(*next++);
+    }
+    for (RowOfB &row : panel.rowsB)
+      row.isValid = *next++;
   }
 }
 
@@ -85,15 +147,13 @@ void SlabCopier::copyPiece(const Panel &panel, int64_t number,
   }
   // The distance from the row's start is the same for all rows of an operand.
   SlabOfRow distance = slabOfRow(false);
-  Value source =
-      b.elementPointer(panel.starts[number], problem.element, distance.offset);
   // A source size of 0 reads nothing, wherever the address points, and fills
   // the piece with zeros.
   Value isThere = b.logicalAnd(
       distance.isValid, isInsideTap(b, problem, schedule, slab, depth, kPiece));
   Value bytes = b.select(isThere, b.i32(kPieceBytes), b.i32(0));
-  NVVM::CpAsyncOp::create(b, target, source, kPieceBytes,
-                          NVVM::LoadCacheModifierKind::CG, bytes);
+  NVVM::CpAsyncOp::create(b, target, source(panel, number, distance.offset),
+                          kPieceBytes, NVVM::LoadCacheModifierKind::CG, bytes);
 }
 
 void SlabCopier::copySlab(Value index, Value stageStart) {

@@ -54,6 +54,11 @@ public:
   /// be read in pieces.
   void copySlab(mlir::Value index, mlir::Value stageStart);
 
+  /// What `locate` found, to be carried through a loop, and back again. Rows
+  /// that can only be read element by element are not in it.
+  llvm::SmallVector<mlir::Value> getRows();
+  void setRows(mlir::ValueRange values);
+
 private:
   using Value = mlir::Value;
 
@@ -63,7 +68,8 @@ private:
     int64_t lines, firstByte;
     llvm::SmallVector<RowOfA> rowsA;
     llvm::SmallVector<RowOfB> rowsB;
-    /// Where the thread's piece of each row starts in slab 0.
+    /// Where the thread's piece of each row starts in slab 0; of the first row
+    /// alone when the rows are evenly spaced.
     llvm::SmallVector<Value> starts;
   };
 
@@ -81,6 +87,8 @@ private:
   Value depthOfThread() {
     return b.mul(b.rem(b.threadId(), b.i32(piecesOfLine())), b.i32(kPiece));
   }
+  void setStarts(Panel &panel, bool isEven);
+  Value source(const Panel &panel, int64_t number, Value distance);
   void copyPiece(const Panel &panel, int64_t number, const GemmSlab &slab,
                  Value stageStart);
 

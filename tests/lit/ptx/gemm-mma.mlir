@@ -1,4 +1,4 @@
-// RUN: kernel-to-ptx %s --ptxas=%ptxas | FileCheck %s
+// RUN: kernel-to-ptx %s --target=sm_80 --ptxas=%ptxas | FileCheck %s
 
 #rows = affine_map<(g, r, n) -> (r, n)>
 #columns = affine_map<(g, r, n) -> (n)>
@@ -11,9 +11,9 @@
 // CHECK: block 256 1 1, dynamic shared 65536
 // CHECK: .maxntid 256
 // CHECK: cp.async.cg.shared.global
-// CHECK: cp.async.wait_group 2
-// CHECK: ldmatrix.sync.aligned.m8n8.x4.shared.b16
-// CHECK: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// CHECK-DAG: cp.async.wait_group 2
+// CHECK-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK-DAG: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 func.func @dense(%a: tensor<?x4096xbf16>, %b: tensor<4096x4096xbf16>, %o: tensor<?x4096xbf16>) {
   %0 = kernel.gemm a(%a : tensor<?x4096xbf16>) b(%b : tensor<4096x4096xbf16>) outs(%o : tensor<?x4096xbf16>)
     attributes {indexing_maps = [#rows]} {

@@ -173,6 +173,27 @@ TEST(MatrixUnit, ZerosTakeNoPart) {
   EXPECT_EQ(bitsOf(step({{-0x1p-100f, 0x1p-100f}}, -0.0f)), 0u);
 }
 
+// Kernels take whole slabs: past the end of a tap both operands are +0.
+TEST(MatrixUnit, AStepOfZerosLeavesTheAccumulatorAlone) {
+  const std::vector<BFloat16> bf16(matrixUnitStep);
+  const std::vector<Float16> f16(matrixUnitStep);
+  std::mt19937 random(7);
+  auto check = [&](uint32_t bits) {
+    float c = std::bit_cast<float>(bits);
+    uint32_t expected = comparableBits(c);
+    EXPECT_EQ(
+        comparableBits(matrixUnitMultiplyAdd(bf16.data(), bf16.data(), c)),
+        expected);
+    EXPECT_EQ(comparableBits(matrixUnitMultiplyAdd(f16.data(), f16.data(), c)),
+              expected);
+  };
+  for (uint32_t bits : {0x00000000u, 0x00000001u, 0x807fffffu, 0x00800000u,
+                        0x7f7fffffu, 0xff800000u, 0x7f800000u})
+    check(bits);
+  for (int i = 0; i < 100000; ++i)
+    check(static_cast<uint32_t>(random()));
+}
+
 TEST(MatrixUnit, SubnormalsCountWithTheSmallestExponent) {
   // 2^-133 * 2^120 has exponent -126 + 120, not -13: beside it 2^-32 is too
   // small for the unit 2^-31.
