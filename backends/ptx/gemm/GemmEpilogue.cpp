@@ -126,9 +126,13 @@ EpilogueEmitter::Values EpilogueEmitter::loadRun(const Access &access,
 
 /// Loads what depends on the column alone before any store, as a store might
 /// otherwise have changed it for all that LLVM knows. A run outside the product
-/// reads the tile's first columns.
+/// reads the tile's first columns. A thread with many columns has no registers
+/// for that, nor many rows to share the values.
 void EpilogueEmitter::loadColumnVectors() {
   columnVectors.resize(extras.size());
+  constexpr int64_t kMostColumns = 16;
+  if (int64_t(layout.runs.size()) * layout.runLength > kMostColumns)
+    return;
   for (auto [access, runs] : llvm::zip(extras, columnVectors)) {
     if (access.alongRow != Movement::None ||
         access.alongColumn == Movement::None)

@@ -3,6 +3,7 @@
 
 #rows = affine_map<(g, r, n) -> (r, n)>
 #groupRows = affine_map<(g, r, n) -> (g, r, n)>
+#perGroup = affine_map<(g, r, n) -> (g, n)>
 
 // A kernel of wgmma alone has wide tiles, and blocks that take one after the other. The wait is on the accumulators.
 // CHECK-LABEL: // kernel gemm_mma
@@ -72,6 +73,28 @@ func.func @convolutions(%a: tensor<1x256x512xbf16>, %b: tensor<10x3x512x512xbf16
     %t = arith.truncf %c : f32 to bf16
     kernel.yield %t : bf16
   } -> tensor<10x256x512xbf16>
+  return
+}
+
+// Sixty-four columns a thread: vectors along them are read when they are needed, and nothing is spilled.
+// CHECK-LABEL: // kernel gemm_mma
+// CHECK: wgmma.mma_async.sync.aligned.m64n256k16
+// CHECK: ld.global.v4.b32
+// BOTH-LABEL: // kernel gemm_mma
+func.func @glue(%a: tensor<1x512x1536xbf16>, %b: tensor<30x3x1536x1536xbf16>, %bias: tensor<30x1536xbf16>,
+                %gain: tensor<30x1536xbf16>, %o: tensor<30x512x1536xbf16>) {
+  %0 = kernel.gemm a(%a : tensor<1x512x1536xbf16>) b(%b : tensor<30x3x1536x1536xbf16>)
+    extras(%bias, %gain : tensor<30x1536xbf16>, tensor<30x1536xbf16>) outs(%o : tensor<30x512x1536xbf16>)
+    attributes {indexing_maps = [#perGroup, #perGroup, #groupRows], dilation = 1 : i64} {
+  ^bb0(%c: f32, %d: bf16, %e: bf16):
+    %x = arith.extf %d : bf16 to f32
+    %y = arith.extf %e : bf16 to f32
+    %s = arith.addf %c, %x : f32
+    %g = kernel.math gelu_tanh bf16 %s : f32
+    %p = arith.mulf %g, %y : f32
+    %t = arith.truncf %p : f32 to bf16
+    kernel.yield %t : bf16
+  } -> tensor<30x512x1536xbf16>
   return
 }
 
