@@ -237,6 +237,17 @@ llvm::Error evaluateDense(Evaluation &evaluation) {
   llvm::SmallVector<Operand, 3> operands;
   for (mlir::Value value : op->getOperands()) {
     const Tensor &tensor = frame.getTensor(value);
+    // Only a size that the type states as 1 is repeated: a dynamic one must be
+    // what the other operands have, as it must for the kernels.
+    auto type = llvm::cast<mlir::ShapedType>(value.getType());
+    for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
+      if (type.isDynamicDim(dim) &&
+          tensor.getDim(dim) != shape[rank - tensor.getRank() + dim])
+        return makeError(op,
+                         "dimension " + llvm::Twine(dim) + " of " +
+                             tensor.describe() + " must be " +
+                             llvm::Twine(shape[rank - tensor.getRank() + dim]) +
+                             " as the other operands have it");
     auto strides = broadcastStrides(tensor.getShape(), shape);
     if (!strides)
       return makeError(op, "cannot broadcast " + tensor.describe() +

@@ -22,10 +22,10 @@ function(epifold_install_package)
   set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Epifold")
   install(EXPORT EpifoldTargets NAMESPACE Epifold:: DESTINATION "${package_dir}")
   configure_package_config_file("${CMAKE_SOURCE_DIR}/compiler/cmake/EpifoldConfig.cmake.in"
-    "${CMAKE_BINARY_DIR}/EpifoldConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+    "${CMAKE_BINARY_DIR}/package/EpifoldConfig.cmake" INSTALL_DESTINATION "${package_dir}")
   # Before 1.0 a minor version may change an interface.
-  write_basic_package_version_file("${CMAKE_BINARY_DIR}/EpifoldConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-  install(FILES "${CMAKE_BINARY_DIR}/EpifoldConfig.cmake" "${CMAKE_BINARY_DIR}/EpifoldConfigVersion.cmake"
+  write_basic_package_version_file("${CMAKE_BINARY_DIR}/package/EpifoldConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  install(FILES "${CMAKE_BINARY_DIR}/package/EpifoldConfig.cmake" "${CMAKE_BINARY_DIR}/package/EpifoldConfigVersion.cmake"
     DESTINATION "${package_dir}")
   install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endfunction()

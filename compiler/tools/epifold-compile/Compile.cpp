@@ -38,6 +38,7 @@ int epifoldCompileMain(int argc, char **argv) {
   app.add_option("--target", options.targets,
                  "Targets, joined by commas: sm_90a, sm_80, …")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   app.add_option(
          "--fusion", options.fusion,
@@ -59,6 +60,12 @@ int epifoldCompileMain(int argc, char **argv) {
                "Say what was compiled and how long it took");
   if (auto exit = tools::parseCommandLine(app, argc, argv))
     return *exit;
+
+  if (input == "-" && output.empty() && emit == "efx") {
+    std::cerr << "epifold-compile: a graph from standard input has no name to "
+                 "write under; give -o FILE\n";
+    return tools::kBadUsage;
+  }
 
   auto start = std::chrono::steady_clock::now();
   Expected<std::string> source =

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
@@ -35,6 +36,9 @@ struct Outcome {
 };
 
 Expected<std::vector<uint8_t>> readFile(const std::string &path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    return Error(ErrorCode::Io,
+                 fmt::format("cannot read '{}': it is a folder", path));
   std::ifstream stream(path, std::ios::binary);
   std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(stream)),
                              std::istreambuf_iterator<char>());

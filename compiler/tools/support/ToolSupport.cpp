@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -31,6 +32,8 @@ int fail(const std::string &tool, const Error &error) {
 }
 
 Expected<std::string> readFile(const std::string &path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error))
+    return Error(ErrorCode::Io, "cannot read " + path + ": it is a folder");
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     return Error(ErrorCode::Io,

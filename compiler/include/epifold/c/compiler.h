@@ -23,6 +23,9 @@ extern "C" {
  * library whose epifold_abi_version() differs. */
 #define EPIFOLD_ABI_VERSION 1
 
+/* Names here are C's, not the C++ code's. */
+/* NOLINTBEGIN(readability-identifier-naming,modernize-use-using) */
+
 /* A dense row-major tensor. `dtype` is the number of epifold::DataType.
  * Pointers are valid during the call that passes the tensor. */
 typedef struct epifold_tensor {
@@ -94,6 +97,8 @@ epifold_reference_run(const char *data, size_t size,
                       const char *options_json, epifold_tensor_sink out,
                       void *out_context, epifold_run_status *status,
                       epifold_error_sink error, void *error_context);
+
+/* NOLINTEND(readability-identifier-naming,modernize-use-using) */
 
 #ifdef __cplusplus
 }
