@@ -62,6 +62,35 @@ void GraphLowering::lowerReduceSum(graph::ReduceSumOp op) {
     set(op, reshape(sums, analysis.getSizes(op)));
     return;
   }
+  // A few terms are summed where a launch has them all: elementwise, so that
+  // what follows joins in.
+  constexpr int64_t fewTerms = 32;
+  auto terms = dyn_cast<AffineConstantExpr>(sizes[op.getDim()]);
+  if (terms && terms.getValue() <= fewTerms && op.getDim() == 0 &&
+      sizes.size() > 1) {
+    SmallVector<AffineExpr> rows = flattenRows(sizes.drop_front());
+    Value input = reshape(tensorOf(op.getInput()), {terms, rows[0], rows[1]});
+    SmallVector<Value> ins(terms.getValue(), input);
+    SmallVector<AffineMap> maps;
+    for (int64_t term = 0; term < terms.getValue(); ++term)
+      maps.push_back(
+          AffineMap::get(2, 0,
+                         {constant(term), builder.getAffineDimExpr(0),
+                          builder.getAffineDimExpr(1)},
+                         context));
+    maps.push_back(builder.getMultiDimIdentityMap(2));
+    Value sum = map(
+        ins, maps, empty(rows, element), nullptr, std::nullopt,
+        [&](ValueRange args) {
+          Value total = widen(builder, location, args[0]);
+          for (Value term : args.drop_front())
+            total = arith::AddFOp::create(builder, location, total,
+                                          widen(builder, location, term));
+          return SmallVector<Value>{narrow(builder, location, total, element)};
+        });
+    set(op, reshape(sum, analysis.getSizes(op)));
+    return;
+  }
   AffineExpr outer = productOf(sizes.take_front(op.getDim()), context);
   AffineExpr inner = productOf(sizes.drop_front(op.getDim() + 1), context);
   Value input =
