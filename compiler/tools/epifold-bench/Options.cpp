@@ -5,6 +5,7 @@
 
 #include "Options.h"
 
+#include "compiler/tools/support/ModelOptions.h"
 #include "compiler/tools/support/ToolSupport.h"
 #include "epifold/Compiler.h"
 
@@ -48,28 +49,7 @@ std::string checkDevice(const std::string &text) {
   return "'" + text + "' is neither 'reference' nor 'cuda:N'";
 }
 
-/// "" for a whole number of at least 1, else what is wrong with it.
-std::string checkPositive(const std::string &text) {
-  int64_t value = 0;
-  bool number = CLI::detail::lexical_cast(text, value);
-  return number && value >= 1 ? "" : "must be at least 1, got " + text;
-}
-
-const CLI::Validator &positive() {
-  static const CLI::Validator validator(
-      [](std::string &text) { return checkPositive(text); }, "");
-  return validator;
-}
-
 /// Sizes and counts: positive integers with a default.
-void addSize(CLI::App &app, const std::string &flag, int64_t &value,
-             const std::string &text) {
-  app.add_option(flag, value, text)
-      ->check(positive())
-      ->type_name("N")
-      ->capture_default_str();
-}
-
 /// The options that are the same for every workload.
 struct Common {
   explicit Common(BenchOptions &options) : options(options) {}
@@ -140,36 +120,23 @@ std::variant<BenchOptions, int> parseBenchOptions(int argc, char **argv) {
   ExpertConvFoldModel fold;
   CLI::App *foldApp = app.add_subcommand(
       "expert_conv_fold", "Causal convolutions of E experts over one input");
-  addSize(*foldApp, "--experts", fold.experts, "Experts");
-  addSize(*foldApp, "--tokens", fold.tokens, "Tokens");
-  addSize(*foldApp, "--width", fold.width, "Channels in and out");
-  addSize(*foldApp, "--kernel", fold.kernel, "Taps");
-  addSize(*foldApp, "--dilation", fold.dilation, "Steps between taps");
+  tools::addModelOptions(*foldApp, fold);
+  tools::addSize(*foldApp, "--tokens", fold.tokens, "Tokens");
   common.addModel(*foldApp);
 
   ClmConvMoeModel clm;
   CLI::App *clmApp = app.add_subcommand(
       "clm_conv_moe",
       "A language model block with a dense mixture of convolutions");
-  addSize(*clmApp, "--batch", clm.batch, "Samples");
-  addSize(*clmApp, "--tokens", clm.tokens, "Tokens of a sample");
-  addSize(*clmApp, "--width", clm.width, "Channels");
-  addSize(*clmApp, "--experts", clm.experts, "Experts");
-  addSize(*clmApp, "--vocab", clm.vocab, "Vocabulary");
-  addSize(*clmApp, "--dilation", clm.dilation, "Steps between taps");
+  tools::addModelOptions(*clmApp, clm);
+  tools::addSize(*clmApp, "--tokens", clm.tokens, "Tokens of a sample");
   common.addModel(*clmApp);
 
   MoeSwigluModel moe;
-  bool noRenormalise = false;
   CLI::App *moeApp =
       app.add_subcommand("moe_swiglu", "The top-k mixture of SwiGLU experts");
-  addSize(*moeApp, "--tokens", moe.tokens, "Tokens");
-  addSize(*moeApp, "--width", moe.width, "Model width");
-  addSize(*moeApp, "--hidden", moe.hidden, "Hidden width of an expert");
-  addSize(*moeApp, "--experts", moe.experts, "Experts");
-  addSize(*moeApp, "--topk", moe.topk, "Experts a token goes to");
-  moeApp->add_flag("--no-renormalise", noRenormalise,
-                   "Keep the chosen weights as they are");
+  tools::addSize(*moeApp, "--tokens", moe.tokens, "Tokens");
+  tools::addModelOptions(*moeApp, moe);
   common.addModel(*moeApp);
 
   GraphFile file;
@@ -178,10 +145,10 @@ std::variant<BenchOptions, int> parseBenchOptions(int argc, char **argv) {
       ->required()
       ->type_name("");
   graphApp->add_option("--size", file.size, "Size of every dynamic dimension")
-      ->check(positive())
+      ->check(tools::positive())
       ->type_name("N");
-  addSize(*graphApp, "--limit", file.limit,
-          "Integer inputs are drawn from 0 to below this");
+  tools::addSize(*graphApp, "--limit", file.limit,
+                 "Integer inputs are drawn from 0 to below this");
   common.add(*graphApp);
 
   if (auto exit = parseCommandLine(app, argc, argv))
@@ -189,7 +156,6 @@ std::variant<BenchOptions, int> parseBenchOptions(int argc, char **argv) {
   options.measure.launch = common.launch == "graph"
                                ? runtime::LaunchMode::Graph
                                : runtime::LaunchMode::Stream;
-  moe.renormalise = !noRenormalise;
   fold.type = clm.type = moe.type = *dataTypeFromName(common.dtype);
   if (*foldApp)
     options.model = fold;

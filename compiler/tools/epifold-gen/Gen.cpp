@@ -4,6 +4,7 @@
 // epifold-gen: writes the graph of a built-in model.
 
 #include "compiler/tools/ToolMains.h"
+#include "compiler/tools/support/ModelOptions.h"
 #include "compiler/tools/support/ToolSupport.h"
 #include "epifold/Compiler.h"
 #include "epifold/Models.h"
@@ -42,25 +43,12 @@ void addTokens(CLI::App &app, int64_t &tokens) {
       tokens = kDynamic;
     else if (!CLI::detail::lexical_cast(text, tokens) || tokens < 1)
       throw CLI::ValidationError("--tokens",
-                                 "must be a positive number or ?, got " + text);
+                                 "must be at least 1 or ?, got " + text);
   };
   app.add_option_function<std::string>("--tokens", parse,
                                        "Tokens, or ? to compile for any count")
       ->type_name("INT|?")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-void addSize(CLI::App &app, const std::string &flag, int64_t &value,
-             const std::string &text) {
-  auto isPositive = [](const std::string &given) {
-    int64_t size = 0;
-    if (CLI::detail::lexical_cast(given, size) && size >= 1)
-      return std::string();
-    return "must be a positive number, got " + given;
-  };
-  app.add_option(flag, value, text)
-      ->check(CLI::Validator(isPositive, ""))
-      ->capture_default_str();
 }
 
 template <typename Model>
@@ -97,36 +85,23 @@ int epifoldGenMain(int argc, char **argv) {
   ExpertConvFoldModel fold;
   CLI::App *foldApp = app.add_subcommand(
       "expert_conv_fold", "Causal convolutions of E experts over one input");
-  addSize(*foldApp, "--experts", fold.experts, "Experts");
+  tools::addModelOptions(*foldApp, fold);
   addTokens(*foldApp, fold.tokens);
-  addSize(*foldApp, "--width", fold.width, "Channels in and out");
-  addSize(*foldApp, "--kernel", fold.kernel, "Taps");
-  addSize(*foldApp, "--dilation", fold.dilation, "Steps between taps");
   common.add(*foldApp);
 
   ClmConvMoeModel clm;
   CLI::App *clmApp = app.add_subcommand(
       "clm_conv_moe",
       "A language model block with a dense mixture of convolutions");
-  addSize(*clmApp, "--batch", clm.batch, "Samples");
+  tools::addModelOptions(*clmApp, clm);
   addTokens(*clmApp, clm.tokens);
-  addSize(*clmApp, "--width", clm.width, "Channels");
-  addSize(*clmApp, "--experts", clm.experts, "Experts");
-  addSize(*clmApp, "--vocab", clm.vocab, "Vocabulary");
-  addSize(*clmApp, "--dilation", clm.dilation, "Steps between taps");
   common.add(*clmApp);
 
   MoeSwigluModel moe;
-  bool noRenormalise = false;
   CLI::App *moeApp =
       app.add_subcommand("moe_swiglu", "The top-k mixture of SwiGLU experts");
   addTokens(*moeApp, moe.tokens);
-  addSize(*moeApp, "--width", moe.width, "Model width");
-  addSize(*moeApp, "--hidden", moe.hidden, "Hidden width of an expert");
-  addSize(*moeApp, "--experts", moe.experts, "Experts");
-  addSize(*moeApp, "--topk", moe.topk, "Experts a token goes to");
-  moeApp->add_flag("--no-renormalise", noRenormalise,
-                   "Keep the chosen weights as they are");
+  tools::addModelOptions(*moeApp, moe);
   common.add(*moeApp);
 
   if (auto exit = tools::parseCommandLine(app, argc, argv))
@@ -135,6 +110,5 @@ int epifoldGenMain(int argc, char **argv) {
     return generate(fold, common);
   if (*clmApp)
     return generate(clm, common);
-  moe.renormalise = !noRenormalise;
   return generate(moe, common);
 }
