@@ -109,7 +109,7 @@ TEST(MatrixUnit, EqualsTheRecordedSpecialCases) {
                      acc, out, depth);
     ++cases;
   }
-  EXPECT_EQ(cases, 44);
+  EXPECT_EQ(cases, 48);
 }
 
 /// bf16 products over k = 16 to 2048, normal data and data over 24 binades.
