@@ -16,6 +16,8 @@ using namespace epifold::ptx;
 
 /// NVPTX's address space of device memory.
 static constexpr unsigned kGlobalSpace = 1;
+/// Size and alignment of the driver's tensor maps.
+static constexpr int64_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
 
 KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry,
                              std::array<int64_t, 3> block, bool usesStatus)
@@ -69,12 +71,18 @@ KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry,
     case KernelParameter::Kind::Status:
       statusParameter = value;
       break;
+    case KernelParameter::Kind::TensorMap:
+      llvm_unreachable("tensor maps are added later");
     }
   }
 }
 
 KernelSource KernelBuilder::finish() {
   LLVM::ReturnOp::create(*this, ValueRange());
+  // Sizes may have been asked for since the grid was set.
+  description.grid =
+      AffineMap::get(0, description.gridDims.size(),
+                     description.grid.getResults(), getContext());
   return {std::move(module), std::move(description)};
 }
 
@@ -127,8 +135,41 @@ Value KernelBuilder::gridDim(unsigned dim) {
       *this, dim);
 }
 
+void KernelBuilder::setSizeLimit(AffineExpr size, int64_t most) {
+  description.limitedSize = size;
+  description.sizeLimit = most;
+}
+
 //===--- Parameters
 //------------------------------------------------------------------------------------------------===//
+
+Value KernelBuilder::tensorMap(TensorMap map) {
+  assert(map.sizes.size() == map.box.size() &&
+         map.strides.size() + 1 == map.box.size() &&
+         "every dimension has a size and a box, all but one a stride");
+  SmallVector<Type> types(function.getArgumentTypes());
+  types.push_back(LLVM::LLVMPointerType::get(getContext()));
+  SmallVector<Attribute> attributes(types.size(), getDictionaryAttr({}));
+  if (ArrayAttr known = function.getAllArgAttrs())
+    llvm::copy(known, attributes.begin());
+  auto bytes = LLVM::LLVMArrayType::get(getI8Type(), kTensorMapBytes);
+  attributes.back() = getDictionaryAttr(
+      {getNamedAttr(LLVM::LLVMDialect::getByValAttrName(),
+                    TypeAttr::get(bytes)),
+       getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(),
+                    getI64IntegerAttr(kTensorMapAlignment)),
+       getNamedAttr(NVVM::NVVMDialect::getGridConstantAttrName(),
+                    getUnitAttr())});
+  function.setFunctionType(
+      LLVM::LLVMFunctionType::get(getType<LLVM::LLVMVoidType>(), types));
+  Value pointer = function.front().addArgument(types.back(), getLoc());
+  function.setAllArgAttrs(attributes);
+  KernelParameter parameter{KernelParameter::Kind::TensorMap};
+  parameter.map = description.tensorMaps.size();
+  description.parameters.push_back(parameter);
+  description.tensorMaps.push_back(std::move(map));
+  return pointer;
+}
 
 RankedTensorType KernelBuilder::tensorType(unsigned operand) const {
   return cast<RankedTensorType>(op->getOperand(operand).getType());

@@ -62,6 +62,9 @@ public:
   }
   void setGrid(mlir::AffineExpr x, mlir::AffineExpr y = {},
                mlir::AffineExpr z = {});
+  /// The kernel is for runs in which `size`, made of `gridSize`s, is at most
+  /// `most`.
+  void setSizeLimit(mlir::AffineExpr size, int64_t most);
 
   /// i32; `dim` is 0, 1 or 2 for x, y, z.
   Value threadId(unsigned dim = 0);
@@ -91,6 +94,10 @@ public:
   Value group() const { return groupParameter; }
   /// Pointer to the status words (i64); the kernel must have asked for them.
   Value status() const { return statusParameter; }
+  /// Adds a tensor map, whose sizes and strides are made of `gridSize`s, to the
+  /// parameters. The generic pointer is to the parameter itself, as the copies
+  /// require.
+  Value tensorMap(TensorMap map);
 
   //===--- Integers (i32 or i64, both operands alike; unsigned division)
   //-----------------------------------------===//

@@ -8,26 +8,30 @@
 
 #include "backends/ptx/KernelBuilder.h"
 
+#include <compare>
+
 namespace epifold::ptx {
 
-/// What the targets of a kernel let an emitter use. One launch serves all of
-/// them, so its shape depends on all.
+/// What the targets of a source have, the rarest first.
 struct TargetFeatures {
-  /// The target of this image has wgmma.
+  /// wgmma and copies by tensor maps: sm_90a.
   bool hasWgmma = false;
-  /// Every target of the kernel has it.
-  bool allHaveWgmma = false;
+  /// Launches that overlap the one before (griddepcontrol): sm_90 and later.
+  bool hasDependentLaunch = false;
+
+  auto operator<=>(const TargetFeatures &) const = default;
 };
 
 /// Each builds the kernel of one op; a refusal is a diagnostic on the op that
 /// says why.
 llvm::FailureOr<KernelSource> emitMap(kernel::MapOp op);
-llvm::FailureOr<KernelSource> emitGemm(kernel::GemmOp op,
-                                       const TargetFeatures &features);
+/// A product may have several variants: see `emitKernel` for their order.
+llvm::FailureOr<std::vector<KernelSource>>
+emitGemm(kernel::GemmOp op, const TargetFeatures &features);
 
-/// The emitter of `op`'s kind.
-llvm::FailureOr<KernelSource> emitSource(mlir::Operation *op,
-                                         const TargetFeatures &features);
+/// The variants of `op` for targets with `features`.
+llvm::FailureOr<std::vector<KernelSource>>
+emitSources(mlir::Operation *op, const TargetFeatures &features);
 
 } // namespace epifold::ptx
 

@@ -27,6 +27,9 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
+#include <functional>
+#include <map>
+
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
@@ -61,11 +64,26 @@ std::string epifold::ptx::getKernelKey(Operation *op) {
   return key;
 }
 
-FailureOr<KernelSource>
-epifold::ptx::emitSource(Operation *op, const TargetFeatures &features) {
+/// Lets the kernel be launched while the launch before it still runs.
+///
+/// It waits for the end of that launch before it touches memory, so the order
+/// of the whole stream is as without overlap: whoever waits for a kernel has
+/// waited for all before it. The launch after it may start once every block is
+/// past the wait; then blocks of two launches at most are resident.
+static void overlapPrevious(KernelSource &source) {
+  auto function = *source.module->getOps<LLVM::LLVMFuncOp>().begin();
+  auto builder =
+      ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.front());
+  for (NVVM::GridDepActionKind action :
+       {NVVM::GridDepActionKind::wait,
+        NVVM::GridDepActionKind::launch_dependents})
+    NVVM::GriddepcontrolOp::create(builder, action);
+  source.description.overlapsPrevious = true;
+}
+
+static FailureOr<KernelSource> emitSource(Operation *op) {
   return llvm::TypeSwitch<Operation *, FailureOr<KernelSource>>(op)
       .Case([](kernel::MapOp op) { return emitMap(op); })
-      .Case([&](kernel::GemmOp op) { return emitGemm(op, features); })
       .Case([](kernel::SoftmaxOp op) { return emitSoftmax(op); })
       .Case([](kernel::RowReduceOp op) { return emitRowReduce(op); })
       .Case([](kernel::RowStatsOp op) { return emitRowStats(op); })
@@ -83,11 +101,74 @@ epifold::ptx::emitSource(Operation *op, const TargetFeatures &features) {
           [](Operation *op) { return op->emitOpError("has no PTX emitter"); });
 }
 
-static LogicalResult dump(Operation *op, const llvm::Twine &name,
-                          llvm::StringRef directory, llvm::StringRef text) {
-  llvm::SmallString<128> path(directory);
+FailureOr<std::vector<KernelSource>>
+epifold::ptx::emitSources(Operation *op, const TargetFeatures &features) {
+  std::vector<KernelSource> sources;
+  if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
+    FailureOr<std::vector<KernelSource>> variants = emitGemm(gemm, features);
+    if (failed(variants))
+      return failure();
+    sources = std::move(*variants);
+  } else {
+    FailureOr<KernelSource> source = emitSource(op);
+    if (failed(source))
+      return failure();
+    sources.push_back(std::move(*source));
+  }
+  if (features.hasDependentLaunch)
+    llvm::for_each(sources, overlapPrevious);
+  return sources;
+}
+
+static std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  return text;
+}
+
+/// What of `op` a target has an emission of its own for.
+static TargetFeatures featuresOf(Operation *op, llvm::StringRef target) {
+  unsigned version = 0;
+  target.drop_while([](char c) { return !llvm::isDigit(c); })
+      .consumeInteger(10, version);
+  return {isa<kernel::GemmOp>(op) && target == "sm_90a", version >= 90};
+}
+
+namespace {
+/// Takes the sources of one op to PTX.
+class KernelEmission {
+public:
+  KernelEmission(Operation *op, const EmitOptions &options,
+                 const std::optional<std::string> &ptxas)
+      : op(op), options(options), ptxas(ptxas) {}
+
+  FailureOr<std::vector<EmittedKernel>> run();
+
+private:
+  FailureOr<EmittedKernel> emit(KernelSource &source,
+                                ArrayRef<std::string> targets,
+                                llvm::StringRef name);
+  FailureOr<KernelImage> emitImage(ModuleOp module, const std::string &target,
+                                   llvm::StringRef name,
+                                   SmallVectorImpl<std::string> &remarks);
+  LogicalResult dump(const llvm::Twine &name, llvm::StringRef text);
+
+  Operation *op;
+  const EmitOptions &options;
+  const std::optional<std::string> &ptxas;
+};
+} // namespace
+
+/// Writes a file of the dump directory, when there is one.
+LogicalResult KernelEmission::dump(const llvm::Twine &name,
+                                   llvm::StringRef text) {
+  if (options.dumpDirectory.empty())
+    return success();
+  llvm::SmallString<128> path(options.dumpDirectory);
   llvm::sys::path::append(path, name);
-  std::error_code error = llvm::sys::fs::create_directories(directory);
+  std::error_code error =
+      llvm::sys::fs::create_directories(options.dumpDirectory);
   if (!error) {
     llvm::raw_fd_ostream stream(path, error);
     if (!error)
@@ -98,15 +179,76 @@ static LogicalResult dump(Operation *op, const llvm::Twine &name,
                : success();
 }
 
-static std::string print(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream);
-  return text;
+FailureOr<KernelImage>
+KernelEmission::emitImage(ModuleOp module, const std::string &target,
+                          llvm::StringRef name,
+                          SmallVectorImpl<std::string> &remarks) {
+  FailureOr<PtxText> text =
+      compileToPtx(module, target, !options.dumpDirectory.empty());
+  if (failed(text) || failed(dump(name + "." + target + ".ll", text->llvmIr)) ||
+      failed(dump(name + "." + target + ".ptx", text->ptx)))
+    return failure();
+  if (ptxas) {
+    PtxasReport report = checkWithPtxas(*ptxas, text->ptx, target);
+    if (!report.error.empty())
+      return op->emitOpError("gave PTX that does not assemble: ")
+             << report.error;
+    for (const std::string &remark : report.remarks)
+      remarks.push_back(target + ": " + remark);
+  }
+  return KernelImage{target, std::move(text->ptx)};
 }
 
-FailureOr<EmittedKernel> epifold::ptx::emitKernel(Operation *op,
-                                                  const EmitOptions &options) {
+FailureOr<EmittedKernel> KernelEmission::emit(KernelSource &source,
+                                              ArrayRef<std::string> targets,
+                                              llvm::StringRef name) {
+  EmittedKernel kernel = std::move(source.description);
+  if (!options.dumpDirectory.empty() &&
+      failed(
+          dump(name + "." + targets.front() + ".mlir", print(*source.module))))
+    return failure();
+  if (failed(lowerToLlvmDialect(*source.module)))
+    return failure();
+  for (const std::string &target : targets) {
+    FailureOr<KernelImage> image =
+        emitImage(*source.module, target, name, kernel.remarks);
+    if (failed(image))
+      return failure();
+    kernel.images.push_back(std::move(*image));
+  }
+  return kernel;
+}
+
+FailureOr<std::vector<EmittedKernel>> KernelEmission::run() {
+  std::map<TargetFeatures, SmallVector<std::string>, std::greater<>> targets;
+  for (const std::string &target : options.targets)
+    targets[featuresOf(op, target)].push_back(target);
+  std::string hash = options.dumpDirectory.empty()
+                         ? ""
+                         : llvm::utohexstr(llvm::xxh3_64bits(getKernelKey(op)),
+                                           /*LowerCase=*/true, 16);
+  std::vector<EmittedKernel> kernels;
+  for (const auto &[features, sharers] : targets) {
+    FailureOr<std::vector<KernelSource>> sources = emitSources(op, features);
+    if (failed(sources))
+      return failure();
+    assert(!sources->back().description.limitedSize &&
+           "the last variant is for any size");
+    for (auto [i, source] : llvm::enumerate(*sources)) {
+      std::string name = source.description.entry + "-" + hash;
+      if (sources->size() > 1)
+        name += "-" + std::to_string(i);
+      FailureOr<EmittedKernel> kernel = emit(source, sharers, name);
+      if (failed(kernel))
+        return failure();
+      kernels.push_back(std::move(*kernel));
+    }
+  }
+  return kernels;
+}
+
+FailureOr<std::vector<EmittedKernel>>
+epifold::ptx::emitKernel(Operation *op, const EmitOptions &options) {
   if (options.targets.empty())
     return op->emitOpError("is to be emitted for no target");
   for (llvm::StringRef target : options.targets)
@@ -117,63 +259,5 @@ FailureOr<EmittedKernel> epifold::ptx::emitKernel(Operation *op,
   if (options.checkWithPtxas && !(ptxas = findPtxas(options.ptxasPath)))
     return op->emitError("PTX is to be checked, but ptxas is neither in PATH "
                          "nor in /usr/local/cuda/bin");
-
-  // Products have a source of their own for wgmma; all else is the same for
-  // every target.
-  auto hasWgmma = [&](llvm::StringRef target) {
-    return isa<kernel::GemmOp>(op) && target == "sm_90a";
-  };
-  bool allHaveWgmma = llvm::all_of(options.targets, hasWgmma);
-  std::optional<KernelSource> sources[2];
-  EmittedKernel kernel;
-  bool dumps = !options.dumpDirectory.empty();
-  std::string name;
-  for (const std::string &target : options.targets) {
-    std::optional<KernelSource> &source = sources[hasWgmma(target)];
-    if (source)
-      continue;
-    FailureOr<KernelSource> emitted =
-        emitSource(op, {hasWgmma(target), allHaveWgmma});
-    if (failed(emitted))
-      return failure();
-    source = std::move(*emitted);
-    if (name.empty()) {
-      kernel = source->description;
-      name = kernel.entry + "-" +
-             llvm::utohexstr(llvm::xxh3_64bits(getKernelKey(op)),
-                             /*LowerCase=*/true, 16);
-    }
-    assert(kernel.entry == source->description.entry &&
-           kernel.grid == source->description.grid &&
-           kernel.block == source->description.block &&
-           "one launch serves all targets");
-    kernel.dynamicSharedBytes = std::max(
-        kernel.dynamicSharedBytes, source->description.dynamicSharedBytes);
-    if (dumps && failed(dump(op, name + "." + target + ".mlir",
-                             options.dumpDirectory, print(*source->module))))
-      return failure();
-    if (failed(lowerToLlvmDialect(*source->module)))
-      return failure();
-  }
-  for (const std::string &target : options.targets) {
-    FailureOr<PtxText> text =
-        compileToPtx(*sources[hasWgmma(target)]->module, target, dumps);
-    if (failed(text))
-      return failure();
-    if (dumps && (failed(dump(op, name + "." + target + ".ll",
-                              options.dumpDirectory, text->llvmIr)) ||
-                  failed(dump(op, name + "." + target + ".ptx",
-                              options.dumpDirectory, text->ptx))))
-      return failure();
-    if (ptxas) {
-      PtxasReport report = checkWithPtxas(*ptxas, text->ptx, target);
-      if (!report.error.empty())
-        return op->emitOpError("gave PTX that does not assemble: ")
-               << report.error;
-      for (const std::string &remark : report.remarks)
-        kernel.remarks.push_back(target + ": " + remark);
-    }
-    kernel.images.push_back({target, std::move(text->ptx)});
-  }
-  return kernel;
+  return KernelEmission(op, options, ptxas).run();
 }

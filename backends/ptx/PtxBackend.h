@@ -1,8 +1,8 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The PTX backend's interface: one kernel op in, one module of PTX per target
-// and how to launch it out.
+// The PTX backend's interface: one kernel op in; out come its variants, each a
+// launch shape with a module of PTX per target.
 
 #ifndef EPIFOLD_BACKENDS_PTX_PTXBACKEND_H
 #define EPIFOLD_BACKENDS_PTX_PTXBACKEND_H
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace mlir {
 class DialectRegistry;
@@ -22,18 +23,39 @@ class DialectRegistry;
 
 namespace epifold::ptx {
 
-/// What a launch passes for one kernel parameter; every parameter is 8 bytes.
+/// What a launch passes for one kernel parameter: 8 bytes, or a tensor map.
 struct KernelParameter {
   enum class Kind {
     Operand, ///< Device pointer to the first element of operand `operand`.
     Dim,     ///< i64 size of dimension `dim` of operand `operand`; only dynamic
              ///< dimensions become parameters.
     Group,   ///< i64 expert of the launch: the op's `group`.
-    Status   ///< Device pointer to the run's status words.
+    Status,  ///< Device pointer to the run's status words.
+    TensorMap ///< Tensor map number `map`: 128 bytes by value, 64-byte aligned.
   };
   Kind kind = Kind::Operand;
   unsigned operand = 0;
   unsigned dim = 0;
+  unsigned map = 0;
+};
+
+/// How the unit for tensor copies (TMA) sees an operand: as a tensor in boxes,
+/// which it copies between global and shared memory.
+///
+/// The launch encodes it from the operand's address and element type. A row of
+/// a box, `box[0]` elements, takes at most 128 bytes; in shared memory rows lie
+/// in the 128-byte swizzle. Elements out of bounds are read as zeros and not
+/// written.
+struct TensorMap {
+  unsigned operand = 0;
+  /// Elements of each dimension, innermost first, over the symbols of
+  /// `gridDims`.
+  llvm::SmallVector<mlir::AffineExpr> sizes;
+  /// Bytes from one index to the next, of every dimension but the innermost
+  /// (whose elements are adjacent), over the same symbols; multiples of 16.
+  llvm::SmallVector<mlir::AffineExpr> strides;
+  /// Elements of a box in each dimension.
+  llvm::SmallVector<int64_t> box;
 };
 
 /// One target's text.
@@ -43,7 +65,8 @@ struct KernelImage {
   std::string ptx;
 };
 
-/// A kernel as the executable stores it: text, parameters and launch shape.
+/// A variant of a kernel: what one launch needs, and the targets and sizes that
+/// it is for.
 struct EmittedKernel {
   /// Name of the `.entry`.
   std::string entry;
@@ -52,14 +75,23 @@ struct EmittedKernel {
   /// `() [s0, …] -> (x, y, z)`: the grid over the sizes named by `gridDims`. A
   /// zero means that nothing is to be done.
   mlir::AffineMap grid;
-  /// The (operand, dimension) each symbol of `grid` stands for; all of them are
-  /// dynamic.
+  /// The (operand, dimension) that each symbol of `grid`, of tensor maps and of
+  /// `limitedSize` stands for; all of them are dynamic.
   llvm::SmallVector<std::pair<unsigned, unsigned>> gridDims;
   /// Threads in x, y, z.
   std::array<int64_t, 3> block = {1, 1, 1};
   /// Bytes of dynamic shared memory; above 48 KiB the launch must ask the
   /// driver for them.
   int64_t dynamicSharedBytes = 0;
+  llvm::SmallVector<TensorMap> tensorMaps;
+  /// The variant is for runs in which this size, over the symbols of
+  /// `gridDims`, is at most `sizeLimit`; null: for any run.
+  mlir::AffineExpr limitedSize;
+  int64_t sizeLimit = 0;
+  /// The kernel itself waits for the end of the launch before it, so it may be
+  /// started while that one still runs.
+  bool overlapsPrevious = false;
+  /// Of the targets that share this launch.
   llvm::SmallVector<KernelImage> images;
   /// What ptxas said that costs speed (spills, serialised matrix instructions);
   /// empty when all is well or unchecked.
@@ -80,11 +112,17 @@ struct EmitOptions {
   std::string ptxasPath;
   /// When set, `<name>.<target>.mlir` (once for targets that share it),
   /// `<name>.<target>.ll` and `<name>.<target>.ptx` are written there; a name
-  /// is the entry and a hash of the key.
+  /// is the entry, a hash of the key, and the variant's number where a target
+  /// has several.
   std::string dumpDirectory;
 };
 
 /// Emits one launch op of the kernel dialect. The op stays as it is.
+///
+/// Targets that can do the same share variants; those of the more capable
+/// targets come first, and within them limits of sizes ascend to a variant
+/// without one. So the first variant that has an image for a device and is for
+/// a run's sizes is the one to launch, and there is one for any sizes.
 ///
 /// A launch must give each operand a pointer that is aligned to the largest
 /// power of two, up to 16 bytes, that divides the bytes of its innermost rows:
@@ -95,8 +133,8 @@ struct EmitOptions {
 /// (`loadAllAvailableDialects`); then calls on different ops of one context may
 /// run concurrently. Fails with a diagnostic on `op` when the backend has no
 /// emitter for it, when a target is unknown, or when ptxas rejects an image.
-mlir::FailureOr<EmittedKernel> emitKernel(mlir::Operation *op,
-                                          const EmitOptions &options);
+mlir::FailureOr<std::vector<EmittedKernel>>
+emitKernel(mlir::Operation *op, const EmitOptions &options);
 
 /// Adds every dialect and translation the backend builds with.
 void registerPtxDialects(mlir::DialectRegistry &registry);

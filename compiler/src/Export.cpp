@@ -211,12 +211,12 @@ private:
     auto work = [&] {
       for (size_t i = next++; i < representatives.size() && !anyFailed;
            i = next++) {
-        FailureOr<ptx::EmittedKernel> kernel =
+        FailureOr<std::vector<ptx::EmittedKernel>> variants =
             ptx::emitKernel(representatives[i], emit);
-        if (failed(kernel))
+        if (failed(variants))
           anyFailed = true;
         else
-          kernels[i] = std::move(*kernel);
+          kernels[i] = joinVariants(*variants);
       }
     };
     size_t threads = options.threads
@@ -243,6 +243,18 @@ private:
                      kernel.remarks.end());
     }
     return success();
+  }
+
+  /// The first variant, with the images of those that are launched alike.
+  static ptx::EmittedKernel
+  joinVariants(MutableArrayRef<ptx::EmittedKernel> variants) {
+    ptx::EmittedKernel joined = std::move(variants.front());
+    for (ptx::EmittedKernel &variant : variants.drop_front())
+      if (variant.grid == joined.grid && variant.block == joined.block &&
+          variant.dynamicSharedBytes == joined.dynamicSharedBytes &&
+          variant.tensorMaps.empty() && !variant.limitedSize)
+        llvm::append_range(joined.images, variant.images);
+    return joined;
   }
 
   void addLaunch(Operation *op) {
@@ -294,8 +306,10 @@ private:
           desc.addConstant(op->getAttrOfType<IntegerAttr>("group").getInt())};
     case Kind::Status:
       return runtime::PointerArg{status, std::nullopt};
+    case Kind::TensorMap:
+      break;
     }
-    llvm_unreachable("all kinds are handled");
+    llvm_unreachable("no emitter asks for a tensor map");
   }
 
   static std::string labelOf(Operation *op) {

@@ -10,8 +10,16 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op,
-                                               const TargetFeatures &features) {
+static KernelSource emitBy(const GemmProblem &problem,
+                           const GemmSchedule &schedule) {
+  if (schedule.usesWgmma)
+    return emitWgmmaGemm(problem, schedule);
+  return problem.usesMatrixUnit() ? emitMmaGemm(problem, schedule)
+                                  : emitFmaGemm(problem, schedule);
+}
+
+FailureOr<std::vector<KernelSource>>
+epifold::ptx::emitGemm(kernel::GemmOp op, const TargetFeatures &features) {
   GemmProblem problem(op);
   if (problem.depth == 0 || problem.columns == 0)
     return op.emitOpError("has no ")
@@ -29,10 +37,8 @@ FailureOr<KernelSource> epifold::ptx::emitGemm(kernel::GemmOp op,
     return op.emitOpError("shares A among ")
            << problem.products << " products; the PTX backend takes at most "
            << kMaxProducts << ", split it";
-  GemmSchedule schedule =
-      chooseSchedule(problem, features.hasWgmma, features.allHaveWgmma);
-  if (schedule.usesWgmma)
-    return emitWgmmaGemm(problem, schedule);
-  return problem.usesMatrixUnit() ? emitMmaGemm(problem, schedule)
-                                  : emitFmaGemm(problem, schedule);
+  std::vector<KernelSource> sources;
+  sources.push_back(
+      emitBy(problem, chooseSchedule(problem, features.hasWgmma)));
+  return sources;
 }

@@ -92,7 +92,7 @@ static std::optional<GemmSchedule> fitWgmma(const GemmProblem &problem,
   return schedule;
 }
 
-/// For a kernel of wgmma alone: wide tiles where that leaves enough of them,
+/// For wgmma: wide tiles where that leaves enough of them,
 /// and blocks that stay. Over ragged rows the latter were measured to be
 /// slower, 8 % of a layer of 64 experts, so there blocks come and go.
 static GemmSchedule widenForWgmma(const GemmProblem &problem,
@@ -126,16 +126,14 @@ static GemmSchedule chooseFma(const GemmProblem &problem) {
 }
 
 GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem,
-                                          bool hasWgmma, bool allHaveWgmma) {
-  // Shared memory of a block on Hopper, and on the least of the others.
-  constexpr int64_t kMostShared = 227 * 1024, kLeastShared = 99 * 1024;
+                                          bool hasWgmma) {
+  // Shared memory of a block on Hopper.
+  constexpr int64_t kMostShared = 227 * 1024;
   if (!problem.usesMatrixUnit())
     return chooseFma(problem);
   GemmSchedule common = chooseMatrixUnit(problem);
   if (!hasWgmma)
     return common;
-  if (!allHaveWgmma)
-    return fitWgmma(problem, common, kLeastShared).value_or(common);
   GemmSchedule wide = widenForWgmma(problem, common);
   int64_t shared = kMostShared / wide.minBlocks - 1024;
   return fitWgmma(problem, wide, shared).value_or(common);

@@ -54,11 +54,8 @@ struct GemmSchedule {
   int64_t residentBlocks = 0;
 };
 
-/// The schedule for a target that has wgmma or not. Tile and threads are those
-/// of the other targets of the kernel, all of which may have it: then the
-/// choice is free.
-GemmSchedule chooseSchedule(const GemmProblem &problem, bool hasWgmma,
-                            bool allHaveWgmma);
+/// The schedule for targets that have wgmma or not.
+GemmSchedule chooseSchedule(const GemmProblem &problem, bool hasWgmma);
 
 } // namespace epifold::ptx
 

@@ -1,4 +1,5 @@
-// RUN: kernel-to-ptx %s --ptxas=%ptxas | FileCheck %s
+// RUN: kernel-to-ptx %s --target=sm_80 --ptxas=%ptxas | FileCheck %s
+// RUN: kernel-to-ptx %s --target=sm_90a --ptxas=%ptxas | FileCheck %s
 
 #rows = affine_map<(g, r, n) -> (r, n)>
 #groupRows = affine_map<(g, r, n) -> (g, r, n)>

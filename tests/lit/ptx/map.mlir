@@ -1,4 +1,5 @@
-// RUN: kernel-to-ptx %s --ptxas=%ptxas | FileCheck %s
+// RUN: kernel-to-ptx %s --target=sm_80 --ptxas=%ptxas | FileCheck %s
+// RUN: kernel-to-ptx %s --target=sm_90a --ptxas=%ptxas | FileCheck %s
 
 #id = affine_map<(r, c) -> (r, c)>
 #column = affine_map<(r, c) -> (c)>

@@ -93,8 +93,9 @@ TEST_F(PtxBackendTest, TheKeyLeavesTheOpAsItIs) {
 TEST_F(PtxBackendTest, ParametersArePointersThenDynamicSizesThenTheGroup) {
   auto launches = parse(expertProduct("f", "w", 3));
   ASSERT_EQ(launches.size(), 1u);
-  auto kernel = ptx::emitKernel(launches[0], optionsFor("sm_80"));
-  ASSERT_TRUE(succeeded(kernel));
+  auto kernels = ptx::emitKernel(launches[0], optionsFor("sm_80"));
+  ASSERT_TRUE(succeeded(kernels));
+  ptx::EmittedKernel *kernel = &kernels->front();
   using Kind = ptx::KernelParameter::Kind;
   std::vector<std::tuple<Kind, unsigned, unsigned>> parameters;
   for (const auto &parameter : kernel->parameters)
@@ -109,8 +110,9 @@ TEST_F(PtxBackendTest, ParametersArePointersThenDynamicSizesThenTheGroup) {
 TEST_F(PtxBackendTest, TheGridCoversTheRowsOfAnySize) {
   auto launches = parse(expertProduct("f", "w", 3));
   ASSERT_EQ(launches.size(), 1u);
-  auto kernel = ptx::emitKernel(launches[0], optionsFor("sm_80"));
-  ASSERT_TRUE(succeeded(kernel));
+  auto kernels = ptx::emitKernel(launches[0], optionsFor("sm_80"));
+  ASSERT_TRUE(succeeded(kernels));
+  ptx::EmittedKernel *kernel = &kernels->front();
   ASSERT_EQ(kernel->gridDims.size(), 1u);
   EXPECT_EQ(kernel->gridDims[0], std::pair(0u, 0u));
   Builder builder(&context);
@@ -152,9 +154,9 @@ TEST_F(PtxBackendTest, ConcurrentEmissionsGiveTheTextOfOne) {
   ASSERT_EQ(launches.size(), 2u);
   std::string alone[2], together[2];
   auto emit = [&](std::string &text, size_t i) {
-    auto kernel = ptx::emitKernel(launches[i], optionsFor("sm_90a"));
-    if (succeeded(kernel))
-      text = kernel->images.front().ptx;
+    auto kernels = ptx::emitKernel(launches[i], optionsFor("sm_90a"));
+    if (succeeded(kernels))
+      text = kernels->front().images.front().ptx;
   };
   for (size_t i : {0, 1})
     emit(alone[i], i);

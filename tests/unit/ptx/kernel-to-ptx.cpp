@@ -36,6 +36,19 @@ static llvm::cl::opt<std::string>
     dumpDirectory("dump-dir",
                   llvm::cl::desc("Write MLIR, LLVM IR and PTX there"));
 
+static void printTensorMap(const ptx::TensorMap &map) {
+  llvm::outs() << "// tensor map of operand" << map.operand << ": sizes";
+  for (AffineExpr size : map.sizes)
+    llvm::outs() << " " << size;
+  llvm::outs() << ", strides";
+  for (AffineExpr stride : map.strides)
+    llvm::outs() << " " << stride;
+  llvm::outs() << ", box";
+  for (int64_t size : map.box)
+    llvm::outs() << " " << size;
+  llvm::outs() << "\n";
+}
+
 static void printDescription(const ptx::EmittedKernel &kernel) {
   llvm::outs() << "// kernel " << kernel.entry << "\n// parameters:";
   for (const ptx::KernelParameter &parameter : kernel.parameters) {
@@ -52,6 +65,9 @@ static void printDescription(const ptx::EmittedKernel &kernel) {
     case ptx::KernelParameter::Kind::Status:
       llvm::outs() << " status";
       break;
+    case ptx::KernelParameter::Kind::TensorMap:
+      llvm::outs() << " map" << parameter.map;
+      break;
     }
   }
   llvm::outs() << "\n// grid " << kernel.grid << " over";
@@ -60,24 +76,34 @@ static void printDescription(const ptx::EmittedKernel &kernel) {
   llvm::outs() << "\n// block " << kernel.block[0] << " " << kernel.block[1]
                << " " << kernel.block[2] << ", dynamic shared "
                << kernel.dynamicSharedBytes << "\n";
+  llvm::for_each(kernel.tensorMaps, printTensorMap);
+  if (kernel.limitedSize)
+    llvm::outs() << "// for " << kernel.limitedSize << " up to "
+                 << kernel.sizeLimit << "\n";
 }
 
 static LogicalResult emit(Operation *op, const ptx::EmitOptions &options) {
   auto start = std::chrono::steady_clock::now();
-  FailureOr<ptx::EmittedKernel> kernel = ptx::emitKernel(op, options);
-  if (failed(kernel))
+  FailureOr<std::vector<ptx::EmittedKernel>> kernels =
+      ptx::emitKernel(op, options);
+  if (failed(kernels))
     return failure();
   std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
-  printDescription(*kernel);
-  for (const ptx::KernelImage &image : kernel->images)
-    if (!quiet)
-      llvm::outs() << "// target " << image.target << "\n" << image.ptx << "\n";
-  for (const std::string &remark : kernel->remarks)
-    op->emitError("ptxas: ") << remark;
+  bool isFine = true;
+  for (const ptx::EmittedKernel &kernel : *kernels) {
+    printDescription(kernel);
+    for (const ptx::KernelImage &image : kernel.images)
+      if (!quiet)
+        llvm::outs() << "// target " << image.target << "\n"
+                     << image.ptx << "\n";
+    for (const std::string &remark : kernel.remarks)
+      op->emitError("ptxas: ") << remark;
+    isFine &= kernel.remarks.empty();
+  }
   if (quiet)
     llvm::outs() << llvm::formatv("// {0:f1} ms\n", elapsed.count());
-  return success(kernel->remarks.empty());
+  return success(isFine);
 }
 
 int main(int argc, char **argv) {
