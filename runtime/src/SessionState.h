@@ -80,12 +80,16 @@ struct Session::State {
   // launch with its index.
   using Around = std::function<Expected<void>(size_t launch, bool after)>;
   Expected<void> enqueue(PreparedStep &step, const Around &around);
+  Expected<void> enqueueRange(PreparedStep &step, size_t first, size_t end,
+                              const Around &around);
   Expected<void> enqueueLaunch(PreparedStep &step, size_t index);
   Expected<void> capture(PreparedStep &step);
   Expected<void> submit(PreparedStep &step, LaunchMode mode);
   Expected<driver::Event> event(size_t index);
   Expected<void> record(size_t index);
   Expected<double> elapsed(size_t from, size_t to);
+  Expected<std::vector<double>>
+  timeRepeated(int count, const std::function<Expected<void>()> &submitOne);
   Expected<void> wait();
 
   Device device;

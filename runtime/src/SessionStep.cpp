@@ -68,18 +68,8 @@ Expected<void> Session::State::enqueue(PreparedStep &step,
                            "cuMemcpyDtoDAsync", "resetting the status word");
         !ok)
       return ok;
-  for (size_t i = 0; i < step.plan.launches.size(); ++i) {
-    if (step.plan.launches[i].skipped)
-      continue;
-    if (around)
-      if (auto ok = around(i, /*after=*/false); !ok)
-        return ok;
-    if (auto ok = enqueueLaunch(step, i); !ok)
-      return ok;
-    if (around)
-      if (auto ok = around(i, /*after=*/true); !ok)
-        return ok;
-  }
+  if (auto ok = enqueueRange(step, 0, step.plan.launches.size(), around); !ok)
+    return ok;
   for (const ResultCopy &copy : step.copies)
     if (copy.bytes != 0)
       if (auto ok = driver().check(
@@ -93,6 +83,23 @@ Expected<void> Session::State::enqueue(PreparedStep &step,
         driver().cuMemcpyDtoHAsync(statusOnHost.get(), statusMemory.address(),
                                    sizeof(StatusWord), stream.get()),
         "cuMemcpyDtoHAsync", "reading the status word");
+  return {};
+}
+
+Expected<void> Session::State::enqueueRange(PreparedStep &step, size_t first,
+                                            size_t end, const Around &around) {
+  for (size_t i = first; i < end; ++i) {
+    if (step.plan.launches[i].skipped)
+      continue;
+    if (around)
+      if (auto ok = around(i, /*after=*/false); !ok)
+        return ok;
+    if (auto ok = enqueueLaunch(step, i); !ok)
+      return ok;
+    if (around)
+      if (auto ok = around(i, /*after=*/true); !ok)
+        return ok;
+  }
   return {};
 }
 
@@ -263,22 +270,47 @@ Expected<std::vector<double>> Session::timeSteps(int count, LaunchMode launch) {
   if (launch == LaunchMode::Graph && !state.current->graph)
     if (auto ok = state.capture(*state.current); !ok)
       return ok.error();
-  // Events are made before the first step: making one takes time.
-  if (auto last = state.event(static_cast<size_t>(count)); !last)
+  return state.timeRepeated(
+      count, [&] { return state.submit(*state.current, launch); });
+}
+
+Expected<std::vector<double>> Session::timeLaunches(size_t first, size_t end,
+                                                    int count) {
+  State &state = *state_;
+  if (!state.current)
+    return notPrepared();
+  PreparedStep &step = *state.current;
+  if (count < 0 || first > end || end > step.plan.launches.size())
+    return makeError(ErrorCode::InvalidArgument,
+                     "cannot run launches {} to {} of {} {} times", first, end,
+                     step.plan.launches.size(), count);
+  if (auto ok = state.shared->enter(); !ok)
+    return ok.error();
+  if (auto ok = state.enqueueRange(step, 0, first, {}); !ok)
+    return ok.error();
+  return state.timeRepeated(
+      count, [&] { return state.enqueueRange(step, first, end, {}); });
+}
+
+Expected<std::vector<double>>
+Session::State::timeRepeated(int count,
+                             const std::function<Expected<void>()> &submitOne) {
+  // Events are made before the first run: making one takes time.
+  if (auto last = event(static_cast<size_t>(count)); !last)
     return last.error();
-  if (auto ok = state.record(0); !ok)
+  if (auto ok = record(0); !ok)
     return ok.error();
   for (int i = 0; i < count; ++i) {
-    if (auto ok = state.submit(*state.current, launch); !ok)
+    if (auto ok = submitOne(); !ok)
       return ok.error();
-    if (auto ok = state.record(static_cast<size_t>(i) + 1); !ok)
+    if (auto ok = record(static_cast<size_t>(i) + 1); !ok)
       return ok.error();
   }
-  if (auto ok = state.wait(); !ok)
+  if (auto ok = wait(); !ok)
     return ok.error();
   std::vector<double> times;
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    Expected<double> time = state.elapsed(i, i + 1);
+    Expected<double> time = elapsed(i, i + 1);
     if (!time)
       return time.error();
     times.push_back(*time);

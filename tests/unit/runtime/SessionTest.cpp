@@ -352,6 +352,21 @@ TEST_F(SessionTest, ProfilesNameEachLaunch) {
   EXPECT_EQ(*times, std::vector<double>(5, 3.0));
 }
 
+TEST_F(SessionTest, TimesSomeLaunchesAfterThoseBeforeThem) {
+  Session session = ready();
+  EXPECT_FALSE(session.timeLaunches(0, 1, 1)) << "nothing is prepared";
+  ASSERT_TRUE(session.prepare({{"in.x", floats({8, 4})}}));
+  fakeCuda().launches.clear();
+  auto times = session.timeLaunches(2, 3, 4);
+  ASSERT_TRUE(times) << times.error().message();
+  EXPECT_EQ(times->size(), 4u);
+  // Launch 0 once (1 is a memset), then launch 2 alone.
+  EXPECT_EQ(fakeCuda().launches.size(), 5u);
+  auto past = session.timeLaunches(2, 9, 1);
+  ASSERT_FALSE(past);
+  EXPECT_EQ(past.error().message(), "cannot run launches 2 to 9 of 4 1 times");
+}
+
 TEST_F(SessionTest, RunningOutOfMemoryLeavesTheSessionUsable) {
   Session session = ready(1 << 20);
   fakeCuda().totalBytes = fakeCuda().usedBytes + (1 << 20);

@@ -140,6 +140,12 @@ public:
   /// device time in milliseconds.
   Expected<std::vector<double>> timeSteps(int count, LaunchMode launch);
 
+  /// As `timeSteps` for launches `first` up to before `end` of the prepared
+  /// step alone: those before them run once first, those after them not at all.
+  /// The launches must not change what they read. Errors: no such launches.
+  Expected<std::vector<double>> timeLaunches(size_t first, size_t end,
+                                             int count);
+
   /// Results of the last step, in host memory.
   Expected<TensorMap> results();
 
