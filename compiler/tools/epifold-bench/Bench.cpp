@@ -18,10 +18,10 @@ namespace {
 Expected<Workload> makeWorkload(const BenchOptions &options) {
   return std::visit(
       [&]<typename Model>(const Model &model) {
-        if constexpr (std::is_same_v<Model, GraphFile>)
-          return tools::makeWorkload(model);
-        else
+        if constexpr (requires { tools::makeWorkload(model, true); })
           return tools::makeWorkload(model, options.dynamic);
+        else
+          return tools::makeWorkload(model);
       },
       options.model);
 }

@@ -5,6 +5,7 @@
 
 #include "Measure.h"
 
+#include "Roof.h"
 #include "epifold/Compiler.h"
 
 #include <algorithm>
@@ -59,77 +60,57 @@ Expected<void> checkStatus(const StatusWord &status) {
                    describe(status));
 }
 
+/// Launches `first` up to before `end`, or all of a step.
+struct TimedPart {
+  size_t first = 0, end = 0;
+  bool isWhole = true;
+};
+
+/// The part of the step that the workload is about.
+TimedPart timedPart(const Workload &workload,
+                    const std::vector<LaunchProfile> &launches) {
+  TimedPart part{0, launches.size(), true};
+  if (!workload.productsOnly)
+    return part;
+  auto isProduct = [](const LaunchProfile &launch) { return launch.flops > 0; };
+  auto combines = [](const LaunchProfile &launch) {
+    return launch.label.starts_with("combine");
+  };
+  auto first = std::find_if(launches.begin(), launches.end(), isProduct);
+  auto end = std::find_if(first, launches.end(), combines);
+  return {static_cast<size_t>(first - launches.begin()),
+          static_cast<size_t>(end - launches.begin()), false};
+}
+
+Expected<std::vector<double>> timeRuns(Session &session, const TimedPart &part,
+                                       int count, LaunchMode launch) {
+  return part.isWhole ? session.timeSteps(count, launch)
+                      : session.timeLaunches(part.first, part.end, count);
+}
+
 /// Runs back to back for that long.
 Expected<void> sustain(Session &session, const MeasureOptions &options,
-                       double stepMs) {
+                       const TimedPart &part, double stepMs) {
   // A chunk of runs is waited for: long against the wait, short against the
   // time asked for.
   int chunk = static_cast<int>(std::clamp(50 / stepMs, 1.0, 1000.0));
   Clock::time_point start = Clock::now();
   while (millisecondsSince(start) < 1e3 * options.sustained)
-    if (auto times = session.timeSteps(chunk, options.launch); !times)
+    if (auto times = timeRuns(session, part, chunk, options.launch); !times)
       return times.error();
   return {};
 }
 
-Expected<Measurement> measureOnDevice(const Workload &workload,
-                                      const MeasureOptions &options,
-                                      Device &device) {
-  const DeviceInfo &info = device.info();
-  bool hopper = info.major == 9 && info.minor == 0;
-  Expected<Executable> executable =
-      compileFor(workload, options, hopper ? "sm_90a" : "sm_80");
-  if (!executable)
-    return executable.error();
-  Expected<Session> session = Session::create(device, *executable);
-  if (!session)
-    return session.error();
-  {
-    // Gone before the timing: the weights live on the device from here on.
-    Expected<TensorMap> arguments = drawArguments(workload);
-    if (!arguments)
-      return arguments.error();
-    if (auto bound = session->bindParameters(*arguments); !bound)
-      return bound.error();
-    if (auto prepared = session->prepare(*arguments); !prepared)
-      return prepared.error();
-  }
-
-  Measurement result;
-  result.device = "cuda:" + std::to_string(info.ordinal);
-  result.deviceName = info.name;
-  RunOptions counting;
-  counting.profile = true;
-  Expected<RunReport> counted = session->step(counting);
-  if (!counted)
-    return counted.error();
-  if (auto clean = checkStatus(counted->status); !clean)
-    return clean.error();
-  result.launches = counted->launches;
-  result.bytes = 0;
-  result.flops = 0;
-  for (const LaunchProfile &launch : counted->profile) {
-    *result.bytes += launch.skipped ? 0 : launch.bytes;
-    *result.flops += launch.skipped ? 0 : static_cast<double>(launch.flops);
-  }
-
-  Expected<std::vector<double>> warm =
-      session->timeSteps(options.warmup.value_or(3), options.launch);
-  if (!warm)
-    return warm.error();
-  if (auto sustained = sustain(*session, options, counted->deviceMs);
-      !sustained)
-    return sustained.error();
-  Expected<std::vector<double>> times =
-      session->timeSteps(options.repeat.value_or(20), options.launch);
-  if (!times)
-    return times.error();
-  result.ms = std::move(*times);
-  Expected<MemoryInfo> memory = device.memory();
-  if (!memory)
-    return memory.error();
-  result.peakBytes = memory->poolPeakBytes;
-  return result;
+/// From what a whole run does to what each of the workload's copies does.
+void takeOneCopy(const Workload &workload, Measurement &result) {
+  auto copies = static_cast<double>(workload.copies);
+  for (double &ms : result.ms)
+    ms /= copies;
+  result.launches /= copies;
+  if (result.bytes)
+    *result.bytes /= copies;
+  if (result.flops)
+    *result.flops /= copies;
 }
 
 /// The value of an expression that needs no dynamic dimension.
@@ -145,6 +126,7 @@ std::optional<int64_t> constantOf(const ExecutableDesc &desc,
 
 /// What an executable would do on a GPU, for a run that only evaluates it.
 void countLaunches(const ExecutableDesc &desc, Measurement &result) {
+  result.launches = 0;
   result.bytes = 0;
   result.flops = 0;
   for (const LaunchDesc &launch : desc.launches) {
@@ -152,7 +134,9 @@ void countLaunches(const ExecutableDesc &desc, Measurement &result) {
     std::optional<int64_t> bytes = constantOf(desc, launch.bytes);
     std::optional<int64_t> flops = constantOf(desc, launch.flops);
     if (result.bytes)
-      result.bytes = bytes ? std::optional(*result.bytes + *bytes) : bytes;
+      result.bytes =
+          bytes ? std::optional(*result.bytes + static_cast<double>(*bytes))
+                : std::nullopt;
     if (result.flops)
       result.flops =
           flops ? std::optional(*result.flops + static_cast<double>(*flops))
@@ -201,10 +185,76 @@ Expected<Measurement> measureOnReference(const Workload &workload,
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peakBytes = static_cast<size_t>(usage.ru_maxrss) * 1024;
+  takeOneCopy(workload, result);
   return result;
 }
 
 } // namespace
+
+Expected<Measurement> measureOnDevice(const Workload &workload,
+                                      const MeasureOptions &options,
+                                      Device &device) {
+  const DeviceInfo &info = device.info();
+  bool hopper = info.major == 9 && info.minor == 0;
+  Expected<Executable> executable =
+      compileFor(workload, options, hopper ? "sm_90a" : "sm_80");
+  if (!executable)
+    return executable.error();
+  Expected<Session> session = Session::create(device, *executable);
+  if (!session)
+    return session.error();
+  {
+    // Gone before the timing: the weights live on the device from here on.
+    Expected<TensorMap> arguments = drawArguments(workload);
+    if (!arguments)
+      return arguments.error();
+    if (auto bound = session->bindParameters(*arguments); !bound)
+      return bound.error();
+    if (auto prepared = session->prepare(*arguments); !prepared)
+      return prepared.error();
+  }
+
+  Measurement result;
+  result.device = "cuda:" + std::to_string(info.ordinal);
+  result.deviceName = info.name;
+  RunOptions counting;
+  counting.profile = true;
+  Expected<RunReport> counted = session->step(counting);
+  if (!counted)
+    return counted.error();
+  if (auto clean = checkStatus(counted->status); !clean)
+    return clean.error();
+  TimedPart part = timedPart(workload, counted->profile);
+  result.bytes = 0;
+  result.flops = 0;
+  for (size_t i = part.first; i < part.end; ++i) {
+    const LaunchProfile &launch = counted->profile[i];
+    if (launch.skipped)
+      continue;
+    result.launches += launch.kernel != "memset" && launch.kernel != "copy";
+    *result.bytes += static_cast<double>(launch.bytes);
+    *result.flops += static_cast<double>(launch.flops);
+  }
+
+  Expected<std::vector<double>> warm =
+      timeRuns(*session, part, options.warmup.value_or(3), options.launch);
+  if (!warm)
+    return warm.error();
+  if (auto sustained = sustain(*session, options, part, counted->deviceMs);
+      !sustained)
+    return sustained.error();
+  Expected<std::vector<double>> times =
+      timeRuns(*session, part, options.repeat.value_or(20), options.launch);
+  if (!times)
+    return times.error();
+  result.ms = std::move(*times);
+  Expected<MemoryInfo> memory = device.memory();
+  if (!memory)
+    return memory.error();
+  result.peakBytes = memory->poolPeakBytes;
+  takeOneCopy(workload, result);
+  return result;
+}
 
 double minimum(const std::vector<double> &values) {
   return *std::min_element(values.begin(), values.end());
@@ -223,11 +273,19 @@ Expected<Measurement> measure(const Workload &workload,
   Expected<std::optional<Device>> device = openDevice(options, note);
   if (!device)
     return device.error();
-  Expected<Measurement> result =
-      *device ? measureOnDevice(workload, options, **device)
-              : measureOnReference(workload, options);
-  if (result)
-    result->note = std::move(note);
+  if (!*device) {
+    Expected<Measurement> result = measureOnReference(workload, options);
+    if (result)
+      result->note = std::move(note);
+    return result;
+  }
+  Expected<Measurement> result = measureOnDevice(workload, options, **device);
+  if (!result || !options.withRoof)
+    return result;
+  Expected<Roof> roof = measureRoof(workload.type, options, **device);
+  if (!roof)
+    return roof.error();
+  result->roof = *roof;
   return result;
 }
 

@@ -7,6 +7,7 @@
 #define EPIFOLD_COMPILER_TOOLS_BENCH_OPTIONS_H
 
 #include "Measure.h"
+#include "ProductWorkloads.h"
 #include "Workload.h"
 
 #include <variant>
@@ -15,7 +16,8 @@ namespace epifold::tools {
 
 /// What one call of the tool does.
 struct BenchOptions {
-  std::variant<ExpertConvFoldModel, ClmConvMoeModel, MoeSwigluModel, GraphFile>
+  std::variant<ExpertConvFoldModel, ClmConvMoeModel, SkewedMoeSwiglu, GraphFile,
+               GemmProduct, ConvProduct, GroupedProduct>
       model;
   bool dynamic = false; ///< Compile a model for any count of tokens.
   bool json = false;

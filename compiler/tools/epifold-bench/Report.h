@@ -12,13 +12,16 @@
 
 namespace epifold::tools {
 
-/// One JSON object on one line: workload, shape, dtype, fusion, launch, device,
-/// device_name, ms (the median), ms_min, tflops (of the median), launches,
-/// bytes, peak_bytes. What is unknown or does not apply is null.
+/// One JSON object on one line: workload, shape, dtype, copies, fusion, launch,
+/// device, device_name, ms (the median), ms_min, tflops, gbs (least_bytes over
+/// the time), peak_tflops and copy_gbs (what the chip can do), peak_share and
+/// copy_share, launches, bytes, least_bytes, peak_bytes. Rates are of the
+/// median. What is unknown or does not apply is null.
 std::string jsonLine(const Workload &workload, const MeasureOptions &options,
                      const Measurement &measurement);
 
-/// A line that says what was timed, the table's head, and its row.
+/// A line that says what was timed, the table's head, its row, and what shares
+/// are of.
 std::string tableText(const Workload &workload, const MeasureOptions &options,
                       const Measurement &measurement);
 

@@ -8,12 +8,15 @@
 #define EPIFOLD_COMPILER_TOOLS_BENCH_WORKLOAD_H
 
 #include "RandomTensor.h"
+#include "Routing.h"
 #include "epifold/Graph.h"
 #include "epifold/Models.h"
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace epifold::tools {
@@ -25,6 +28,12 @@ struct WorkloadArgument {
   DataType type = DataType::F32;
   runtime::Shape shape;
   Distribution distribution;
+  /// The tensor itself, where it is not drawn.
+  std::optional<runtime::HostTensor> values = std::nullopt;
+  /// What the first columns are, where they are not drawn.
+  std::optional<runtime::HostTensor> leadingColumns = std::nullopt;
+  /// Which part of it a run has to read.
+  double share = 1;
 };
 
 struct Workload {
@@ -36,6 +45,20 @@ struct Workload {
   /// Floating-point operations of its products, two a multiply-add; empty when
   /// the compiler's count is to be taken.
   std::optional<double> flops;
+  /// What one run must read and write at least: arguments and results once, of
+  /// experts' weights those that can be chosen. Empty where it is not known.
+  std::optional<double> leastBytes = std::nullopt;
+  /// How often the graph does the work, on other weights each time; a
+  /// measurement is of one of them.
+  int64_t copies = 1;
+  /// Measure from the first product to the last launch before rows are
+  /// combined, and nothing around that.
+  bool productsOnly = false;
+};
+
+/// The layer with tokens that choose their experts by a skew.
+struct SkewedMoeSwiglu : MoeSwigluModel {
+  Skew skew;
 };
 
 /// A graph from a file.
@@ -51,8 +74,24 @@ struct GraphFile {
 /// cannot be read or parsed, or whose dynamic dimensions have no size.
 Expected<Workload> makeWorkload(ExpertConvFoldModel model, bool dynamic);
 Expected<Workload> makeWorkload(ClmConvMoeModel model, bool dynamic);
-Expected<Workload> makeWorkload(MoeSwigluModel model, bool dynamic);
+Expected<Workload> makeWorkload(const SkewedMoeSwiglu &model, bool dynamic);
 Expected<Workload> makeWorkload(const GraphFile &file);
+
+/// The arguments of `graph`, drawn about zero, with `size` for every dynamic
+/// dimension and integers below `limit`. Parameters named in `convolutions`
+/// have taps as their last dimension.
+std::vector<WorkloadArgument>
+argumentsOf(const Graph &graph, int64_t size, int64_t limit,
+            std::initializer_list<std::string_view> convolutions);
+
+/// The argument of that name, which exists.
+WorkloadArgument &find(Workload &workload, std::string_view name);
+
+/// Bytes of the arguments' shares and of the results, with `size` for every
+/// dynamic dimension of these.
+double bytesOfSignature(const Workload &workload, int64_t size);
+
+double productOf(std::initializer_list<int64_t> sizes);
 
 /// Random tensors for all arguments, the same in every run. Errors: no memory.
 Expected<runtime::TensorMap> drawArguments(const Workload &workload);

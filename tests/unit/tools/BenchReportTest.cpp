@@ -31,20 +31,25 @@ protected:
     return nlohmann::json::parse(line);
   }
 
-  Workload workload = *makeWorkload(MoeSwigluModel(), /*dynamic=*/false);
+  Workload workload = *makeWorkload(SkewedMoeSwiglu(), /*dynamic=*/false);
   MeasureOptions options;
   Measurement measurement;
 };
 
 TEST_F(BenchReportTest, JsonHasEveryKey) {
   workload.flops = 5e9;
+  workload.leastBytes = 1e6;
+  measurement.roof = {8, 2};
   EXPECT_EQ(json(), nlohmann::json::parse(R"({
     "workload": "moe_swiglu",
     "shape": {"tokens": 16, "width": 64, "hidden": 32, "experts": 8, "topk": 2},
-    "dtype": "f32", "fusion": "all", "launch": "graph",
+    "dtype": "f32", "copies": 1, "fusion": "all", "launch": "graph",
     "device": "cuda:1", "device_name": "a \"chip\"",
-    "ms": 2.5, "ms_min": 1.0, "tflops": 2.0,
-    "launches": 6, "bytes": 2097152, "peak_bytes": 3145728})"));
+    "ms": 2.5, "ms_min": 1.0,
+    "tflops": 2.0, "peak_tflops": 8.0, "peak_share": 0.25,
+    "gbs": 0.4, "copy_gbs": 2.0, "copy_share": 0.2,
+    "launches": 6, "bytes": 2097152, "least_bytes": 1000000,
+    "peak_bytes": 3145728})"));
 }
 
 TEST_F(BenchReportTest, TheCompilersCountStandsInForTheWorkloads) {
@@ -56,9 +61,12 @@ TEST_F(BenchReportTest, TheUnknownIsNull) {
   workload.flops.reset();
   measurement.flops.reset();
   measurement.bytes.reset();
+  workload.leastBytes.reset();
   measurement.device = "reference";
   nlohmann::json line = json();
-  for (const char *key : {"tflops", "bytes", "launch"}) {
+  for (const char *key :
+       {"tflops", "peak_tflops", "peak_share", "gbs", "copy_gbs", "copy_share",
+        "bytes", "least_bytes", "launch"}) {
     ASSERT_TRUE(line.contains(key)) << key;
     EXPECT_TRUE(line[key].is_null()) << key;
   }

@@ -28,7 +28,7 @@ double deviation(const Workload &workload, const char *name) {
 }
 
 TEST(BenchWorkloadTest, MoeSwiglu) {
-  MoeSwigluModel model;
+  SkewedMoeSwiglu model;
   model.tokens = 5, model.width = 16, model.hidden = 4, model.experts = 3,
   model.topk = 2;
   Expected<Workload> workload = makeWorkload(model, /*dynamic=*/false);
@@ -40,6 +40,8 @@ TEST(BenchWorkloadTest, MoeSwiglu) {
   EXPECT_EQ(deviation(*workload, "w.router.w"), 0.25);
   EXPECT_EQ(deviation(*workload, "w.gate_up.w"), 0.25);
   EXPECT_EQ(deviation(*workload, "w.down.w"), 0.5);
+  EXPECT_EQ(*workload->leastBytes,
+            4 * (5 * 16 + 3 * 16 + 3 * 8 * 16 + 3 * 16 * 4 + 5 * 16));
 }
 
 TEST(BenchWorkloadTest, ExpertConvFold) {
@@ -79,7 +81,7 @@ TEST(BenchWorkloadTest, DynamicGraphsRunWithTheSameShapes) {
 
 TEST(BenchWorkloadTest, GraphFilesNeedSizesForDynamicDimensions) {
   std::string path = testing::TempDir() + "bench-workload.mlir";
-  Expected<Workload> model = makeWorkload(MoeSwigluModel(), true);
+  Expected<Workload> model = makeWorkload(SkewedMoeSwiglu(), true);
   ASSERT_TRUE(model);
   std::ofstream(path) << model->graph.toText();
 
