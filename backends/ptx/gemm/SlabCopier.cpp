@@ -22,6 +22,14 @@ Value SlabCopier::swizzledByte(Value line, Value piece) {
 }
 
 Value SlabCopier::columnOfLine(Value line) {
+  if (!problem.usesMatrixUnit()) {
+    // Columns 8 i + q → q p + i inside each 8 p.
+    int64_t bits = llvm::Log2_64(piece());
+    Value inRun = b.bitAnd(b.shiftRight(line, 3), b.i32(piece() - 1));
+    Value run = b.shiftLeft(b.bitAnd(line, b.i32(7)), bits);
+    Value high = b.bitAnd(line, b.i32(~(8 * piece() - 1)));
+    return b.bitOr(b.bitOr(inRun, run), high);
+  }
   if (!schedule.usesWgmma)
     return line;
   auto field = [&](int64_t first, int64_t bits) {
@@ -57,7 +65,8 @@ Value SlabCopier::source(const Panel &panel, int64_t number, Value distance) {
 
 void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
   // The pieces of a thread are a whole number of permuted runs apart.
-  assert(threads / piecesOfLine() % 32 == 0 || !schedule.usesWgmma);
+  assert(threads / piecesOfLine() % 32 == 0 ||
+         (problem.usesMatrixUnit() && !schedule.usesWgmma));
   memory = firstStage;
   panels.clear();
   Panel &a =
@@ -122,6 +131,31 @@ void SlabCopier::setRows(ValueRange values) {
   }
 }
 
+/// The piece in one copy where rows are read in pieces, else one an element.
+void SlabCopier::copyAsync(const Panel &panel, int64_t number,
+                           const GemmSlab &slab, const SlabOfRow &distance,
+                           Value target) {
+  int64_t step = problem.readsPieces(piece()) ? piece() : 1;
+  int64_t copied = step * problem.elementBytes();
+  // Only copies of 16 bytes can pass by the L1.
+  auto cache = copied == kPieceBytes ? NVVM::LoadCacheModifierKind::CG
+                                     : NVVM::LoadCacheModifierKind::CA;
+  for (int64_t first = 0; first < piece(); first += step) {
+    // A source size of 0 reads nothing, wherever the address points, and fills
+    // the target with zeros.
+    Value isThere =
+        b.logicalAnd(distance.isValid,
+                     isInsideTap(b, problem, schedule, slab,
+                                 b.add(depthOfThread(), b.i32(first)), step));
+    auto skip = [&](Value pointer) {
+      return b.elementPointer(pointer, problem.element, b.i64(first));
+    };
+    NVVM::CpAsyncOp::create(
+        b, skip(target), skip(source(panel, number, distance.offset)), copied,
+        cache, b.select(isThere, b.i32(copied), b.i32(0)));
+  }
+}
+
 void SlabCopier::copyPiece(const Panel &panel, int64_t number,
                            const GemmSlab &slab, Value stageStart) {
   auto slabOfRow = [&](bool fromRow) {
@@ -134,26 +168,18 @@ void SlabCopier::copyPiece(const Panel &panel, int64_t number,
     row.offset = fromRow ? row.offset : b.i64(0);
     return slabOfA(b, problem, row, slab);
   };
-  Value depth = depthOfThread();
-  Value piece = b.rem(b.threadId(), b.i32(piecesOfLine()));
+  Value pieceOfLine = b.rem(b.threadId(), b.i32(piecesOfLine()));
   Value byte = b.add(b.add(stageStart, b.i32(panel.firstByte)),
-                     swizzledByte(lineOfPiece(number), piece));
+                     swizzledByte(lineOfPiece(number), pieceOfLine));
   Value target = b.elementPointer(memory, b.getI8Type(), byte);
-  if (!problem.readsPieces(kPiece)) {
+  if (!problem.readsPieces(piece()) && problem.usesMatrixUnit()) {
     b.storeVector(loadPiece(b, problem, schedule, panel.operand, b.getI16Type(),
-                            slab, slabOfRow(true), depth, kPiece),
+                            slab, slabOfRow(true), depthOfThread(), piece()),
                   target);
     return;
   }
   // The distance from the row's start is the same for all rows of an operand.
-  SlabOfRow distance = slabOfRow(false);
-  // A source size of 0 reads nothing, wherever the address points, and fills
-  // the piece with zeros.
-  Value isThere = b.logicalAnd(
-      distance.isValid, isInsideTap(b, problem, schedule, slab, depth, kPiece));
-  Value bytes = b.select(isThere, b.i32(kPieceBytes), b.i32(0));
-  NVVM::CpAsyncOp::create(b, target, source(panel, number, distance.offset),
-                          kPieceBytes, NVVM::LoadCacheModifierKind::CG, bytes);
+  copyAsync(panel, number, slab, slabOfRow(false), target);
 }
 
 void SlabCopier::copySlab(Value index, Value stageStart) {

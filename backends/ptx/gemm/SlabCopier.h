@@ -1,7 +1,7 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Copies slabs of bf16 and f16 operands into swizzled shared memory.
+// Copies slabs of a product's operands into swizzled shared memory.
 
 #ifndef EPIFOLD_BACKENDS_PTX_GEMM_SLABCOPIER_H
 #define EPIFOLD_BACKENDS_PTX_GEMM_SLABCOPIER_H
@@ -14,28 +14,35 @@ namespace epifold::ptx {
 ///
 /// A stage holds a line for each of the tile's rows of A, then one for each
 /// column of the first B, of the second, and so on. A line is one slab of its
-/// row: `tileDepth` elements, 32 or 64, in 16-byte pieces. Pieces are placed so
-/// that those of eight neighbouring lines at one depth take different banks;
-/// lines of 128 bytes are placed as wgmma's 128-byte swizzle has them.
+/// row: `tileDepth` elements, 32 to 128 bytes, in 16-byte pieces. Pieces are
+/// placed so that those of eight neighbouring lines at one depth take different
+/// banks; lines of 128 bytes are placed as wgmma's 128-byte swizzle has them.
 ///
 /// For wgmma each 32 columns are permuted: the lines 8 f + 2 q and the next one
 /// hold columns 8 q + 2 f and the next one. Lane q of a quad, which gets lines
-/// 2 q and 2 q + 1 of every eight, so has eight neighbouring columns.
+/// 2 q and 2 q + 1 of every eight, so has eight neighbouring columns. For FMA
+/// a thread takes lines eight apart and has neighbouring columns, too: of each
+/// eight pieces' columns, line 8 i + q holds column q p + i, p those of a
+/// piece.
 class SlabCopier {
 public:
-  static constexpr int64_t kPiece = 8; ///< Elements of a 16-byte access.
   static constexpr int64_t kPieceBytes = 16;
+  static constexpr int64_t kPiece = 8; ///< 16-bit elements of a piece.
 
   SlabCopier(KernelBuilder &b, const GemmProblem &problem,
              const GemmSchedule &schedule, int64_t threads)
       : b(b), problem(problem), schedule(schedule), threads(threads) {}
 
-  int64_t lineBytes() const { return schedule.tileDepth * 2; }
+  /// Elements of a piece.
+  int64_t piece() const { return kPieceBytes / problem.elementBytes(); }
+  int64_t lineBytes() const {
+    return schedule.tileDepth * problem.elementBytes();
+  }
   int64_t stageBytes() const { return stageBytes(problem, schedule); }
   static int64_t stageBytes(const GemmProblem &problem,
                             const GemmSchedule &schedule) {
     return (schedule.tileRows + problem.products * schedule.tileColumns) *
-           schedule.tileDepth * 2;
+           schedule.tileDepth * problem.elementBytes();
   }
   /// First byte of B number `product` in a stage; A starts at 0.
   int64_t firstByteOfB(int64_t product) const {
@@ -50,8 +57,8 @@ public:
   void locate(const GemmTile &tile, mlir::Value memory);
   /// Starts the copies of slab `index` into the stage at byte `stageStart`
   /// (both i32). What the product does not have becomes zero. The copies are
-  /// part of the thread's next cp.async group, or done at once when rows cannot
-  /// be read in pieces.
+  /// part of the thread's next cp.async group, or done at once when rows of
+  /// 16-bit elements cannot be read in pieces.
   void copySlab(mlir::Value index, mlir::Value stageStart);
 
   /// What `locate` found, to be carried through a loop, and back again. Rows
@@ -73,7 +80,7 @@ private:
     llvm::SmallVector<Value> starts;
   };
 
-  int64_t piecesOfLine() const { return schedule.tileDepth / kPiece; }
+  int64_t piecesOfLine() const { return schedule.tileDepth / piece(); }
   int64_t piecesOfThread(const Panel &panel) const {
     return llvm::divideCeil(panel.lines * piecesOfLine(), threads);
   }
@@ -85,10 +92,12 @@ private:
   Value columnOfLine(Value line);
   /// The depth in a slab at which all of a thread's pieces start.
   Value depthOfThread() {
-    return b.mul(b.rem(b.threadId(), b.i32(piecesOfLine())), b.i32(kPiece));
+    return b.mul(b.rem(b.threadId(), b.i32(piecesOfLine())), b.i32(piece()));
   }
   void setStarts(Panel &panel, bool isEven);
   Value source(const Panel &panel, int64_t number, Value distance);
+  void copyAsync(const Panel &panel, int64_t number, const GemmSlab &slab,
+                 const SlabOfRow &distance, Value target);
   void copyPiece(const Panel &panel, int64_t number, const GemmSlab &slab,
                  Value stageStart);
 
