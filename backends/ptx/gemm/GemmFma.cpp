@@ -1,29 +1,46 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Emits f32 and f64 products: register tiles fed from k-major shared memory,
-// two slabs in turn.
+// Emits f32 and f64 products: register tiles fed by 16-byte reads along k.
 
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
-#include "backends/ptx/gemm/GemmTile.h"
+#include "backends/ptx/gemm/SlabCopier.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
 namespace {
+/// The threads of a warp along rows and columns of the tile, and how many lines
+/// of shared memory lie between a thread's neighbouring ones.
+constexpr int64_t kWarpRows = 4, kWarpColumns = 8, kLineStep = 8;
+
+/// A thread multiplies `rowsOfThread` rows by `columnsOfThread` columns of each
+/// product. Rows of A and B lie in shared memory as in global memory, so
+/// operands are copied there without passing through registers, and a thread
+/// reads 16 bytes along k of each of its rows and columns.
+///
+/// Neighbouring lanes read neighbouring lines, whose pieces at one depth take
+/// different banks; a thread's own lines are eight apart, so that one address
+/// and constants reach them all. Lanes are placed so that the 16 of half a warp
+/// read two rows of A and eight columns of B, each of which several want: every
+/// read then takes the fewest passes.
 class FmaEmitter {
 public:
   FmaEmitter(const GemmProblem &problem, const GemmSchedule &schedule)
       : problem(problem), schedule(schedule),
         threads(schedule.rowUnits * schedule.columnUnits),
-        piece(16 / problem.elementBytes()),
         rowsOfThread(schedule.tileRows / schedule.rowUnits),
         columnsOfThread(schedule.tileColumns / schedule.columnUnits),
-        rowRun(std::min(piece, rowsOfThread)),
-        columnRun(std::min(piece, columnsOfThread)),
-        b(problem.op, "gemm_fma", {threads, 1, 1}) {}
+        b(problem.op, "gemm_fma", {threads, 1, 1}),
+        copier(b, problem, schedule, threads), piece(copier.piece()) {
+    assert(schedule.rowUnits % kLineStep == 0 &&
+           schedule.columnUnits % kWarpColumns == 0 &&
+           columnsOfThread % piece == 0);
+  }
 
   KernelSource emit();
 
@@ -31,159 +48,91 @@ private:
   using Value = mlir::Value;
   using Values = KernelBuilder::Values;
 
-  /// One operand's tile in shared memory, `[stage][k][line]`, and how the
-  /// threads fill it.
-  struct Panel {
-    unsigned operand;
-    int64_t lines;
-    Value memory;
-    SmallVector<RowOfA> rowsA;
-    SmallVector<RowOfB> rowsB;
-  };
-
-  // Lines are padded so that the stores of a warp, which run along k, fall into
-  // different banks.
-  int64_t pitch(const Panel &panel) const { return panel.lines + piece; }
-  int64_t piecesOfThread(const Panel &panel) const {
-    return llvm::divideCeil(panel.lines * (schedule.tileDepth / piece),
-                            threads);
-  }
-  /// (line, k in the slab) of a thread's piece, both i32.
-  std::pair<Value, Value> pieceAt(int64_t number);
-  Value hasPiece(const Panel &panel, Value line) {
-    return b.lt(line, b.i32(panel.lines));
-  }
-
-  void makePanels(const GemmTile &tile);
-  Values loadSlab(Value index);
-  void storeSlab(ValueRange values, Value stage);
-  Values loadLines(const Panel &panel, Value stage, Value depth, Value first,
-                   int64_t count, int64_t run, int64_t unit);
-  Values step(ValueRange accumulators, Value stage, Value depth);
-  Values computeSlab(ValueRange accumulators, Value index, Value stage);
+  /// i32 number of the thread along rows and along columns.
+  Value threadRow();
+  Value threadColumn();
+  /// i32: the first of a thread's lines among those of A or of a B.
+  Value firstLine(Value thread, int64_t linesOfThread);
+  Values loadPiece(Value address, int64_t line);
+  void multiplyPiece(Values &accumulators, Value stageStart, Value number,
+                     int64_t steps);
+  Values computeSlab(ValueRange accumulators, Value index, Value stageStart);
   Values mainLoop();
   void epilogue(const GemmTile &tile, ValueRange accumulators);
+
+  Value shared(Value byte) {
+    return b.elementPointer(memory, b.getI8Type(), byte);
+  }
   int64_t accumulatorIndex(int64_t product, int64_t row, int64_t column) const {
     return (product * rowsOfThread + row) * columnsOfThread + column;
   }
 
   const GemmProblem &problem;
   const GemmSchedule &schedule;
-  int64_t threads, piece, rowsOfThread, columnsOfThread, rowRun, columnRun;
+  int64_t threads, rowsOfThread, columnsOfThread;
   KernelBuilder b;
-  SmallVector<Panel> panels; // A, then the B's
+  SlabCopier copier;
+  int64_t piece; // elements
+  Value memory;
 };
 } // namespace
 
-std::pair<Value, Value> FmaEmitter::pieceAt(int64_t number) {
-  int64_t piecesOfLine = schedule.tileDepth / piece;
-  Value index = b.add(b.threadId(), b.i32(number * threads));
-  return {b.div(index, b.i32(piecesOfLine)),
-          b.mul(b.rem(index, b.i32(piecesOfLine)), b.i32(piece))};
+Value FmaEmitter::threadRow() {
+  Value warp = b.div(b.warpId(), b.i32(schedule.columnUnits / kWarpColumns));
+  Value low = b.rem(b.laneId(), b.i32(2));
+  Value high = b.mul(b.div(b.laneId(), b.i32(2 * kWarpColumns)), b.i32(2));
+  return b.add(b.mul(warp, b.i32(kWarpRows)), b.add(high, low));
 }
 
-void FmaEmitter::makePanels(const GemmTile &tile) {
-  auto addPanel = [&](unsigned operand, int64_t lines) -> Panel & {
-    Panel &panel = panels.emplace_back(Panel{operand, lines, {}, {}, {}});
-    panel.memory = b.sharedArray(
-        problem.element, schedule.stages * schedule.tileDepth * pitch(panel));
-    return panel;
+Value FmaEmitter::threadColumn() {
+  Value warp = b.rem(b.warpId(), b.i32(schedule.columnUnits / kWarpColumns));
+  Value inWarp = b.rem(b.div(b.laneId(), b.i32(2)), b.i32(kWarpColumns));
+  return b.add(b.mul(warp, b.i32(kWarpColumns)), inWarp);
+}
+
+Value FmaEmitter::firstLine(Value thread, int64_t linesOfThread) {
+  Value run =
+      b.mul(b.div(thread, b.i32(kLineStep)), b.i32(kLineStep * linesOfThread));
+  return b.add(run, b.rem(thread, b.i32(kLineStep)));
+}
+
+/// The piece at `address` (i32) of a thread's line number `line`.
+FmaEmitter::Values FmaEmitter::loadPiece(Value address, int64_t line) {
+  Value byte = b.add(address, b.i32(line * kLineStep * copier.lineBytes()));
+  return b.loadVector(problem.element, shared(byte), piece);
+}
+
+/// The first `steps` k of piece `number` (i32) of a slab.
+void FmaEmitter::multiplyPiece(Values &accumulators, Value stageStart,
+                               Value number, int64_t steps) {
+  auto addressOf = [&](Value thread, int64_t linesOfThread, int64_t firstByte) {
+    Value byte = copier.swizzledByte(firstLine(thread, linesOfThread), number);
+    return b.add(b.add(stageStart, byte), b.i32(firstByte));
   };
-  Panel &a = addPanel(problem.a, schedule.tileRows);
-  for (int64_t i : llvm::seq(piecesOfThread(a)))
-    a.rowsA.push_back(rowOfA(b, problem, tile, pieceAt(i).first));
+  Value ofA = addressOf(threadRow(), rowsOfThread, 0);
+  SmallVector<Values> rows;
+  for (int64_t row : llvm::seq(rowsOfThread))
+    rows.push_back(loadPiece(ofA, row));
   for (int64_t product : llvm::seq(problem.products)) {
-    Panel &panel = addPanel(problem.firstB + product, schedule.tileColumns);
-    for (int64_t i : llvm::seq(piecesOfThread(panel)))
-      panel.rowsB.push_back(
-          rowOfB(b, problem, tile, product, pieceAt(i).first));
-  }
-}
-
-FmaEmitter::Values FmaEmitter::loadSlab(Value index) {
-  GemmSlab slab = slabAt(b, problem, schedule, index);
-  Values values;
-  for (const Panel &panel : panels)
-    for (int64_t i : llvm::seq(piecesOfThread(panel))) {
-      SlabOfRow row = panel.rowsA.empty()
-                          ? slabOfB(b, problem, panel.rowsB[i], slab)
-                          : slabOfA(b, problem, panel.rowsA[i], slab);
-      llvm::append_range(values, loadPiece(b, problem, schedule, panel.operand,
-                                           problem.element, slab, row,
-                                           pieceAt(i).second, piece));
-    }
-  return values;
-}
-
-void FmaEmitter::storeSlab(ValueRange values, Value stage) {
-  for (const Panel &panel : panels)
-    for (int64_t i : llvm::seq(piecesOfThread(panel))) {
-      auto [line, depth] = pieceAt(i);
-      auto storePiece = [&] {
-        Value first = b.add(b.mul(stage, b.i32(schedule.tileDepth)), depth);
-        for (int64_t k : llvm::seq(piece)) {
-          Value offset =
-              b.add(b.mul(b.add(first, b.i32(k)), b.i32(pitch(panel))), line);
-          b.store(values[k],
-                  b.elementPointer(panel.memory, problem.element, offset));
+    Value ofB = addressOf(threadColumn(), columnsOfThread,
+                          copier.firstByteOfB(product));
+    for (int64_t column : llvm::seq(columnsOfThread)) {
+      Values values = loadPiece(ofB, column);
+      for (int64_t k : llvm::seq(steps))
+        for (int64_t row : llvm::seq(rowsOfThread)) {
+          Value &sum = accumulators[accumulatorIndex(product, row, column)];
+          sum = b.fma(rows[row][k], values[k], sum);
         }
-      };
-      bool isWhole =
-          (i + 1) * threads <= panel.lines * (schedule.tileDepth / piece);
-      if (isWhole)
-        storePiece();
-      else
-        b.ifThen(hasPiece(panel, line), storePiece);
-      values = values.drop_front(piece);
     }
-}
-
-/// A thread's lines of a panel at one k: `count` of them in runs of `run`,
-/// `unit` runs apart.
-FmaEmitter::Values FmaEmitter::loadLines(const Panel &panel, Value stage,
-                                         Value depth, Value first,
-                                         int64_t count, int64_t run,
-                                         int64_t unit) {
-  Value line = b.mul(b.add(b.mul(stage, b.i32(schedule.tileDepth)), depth),
-                     b.i32(pitch(panel)));
-  Value start = b.add(line, b.mul(first, b.i32(run)));
-  Values values;
-  for (int64_t done = 0; done < count; done += run)
-    llvm::append_range(
-        values, b.loadVector(problem.element,
-                             b.elementPointer(panel.memory, problem.element,
-                                              b.add(start, b.i32(done * unit))),
-                             run));
-  return values;
-}
-
-/// One k: every accumulator takes one fma.
-FmaEmitter::Values FmaEmitter::step(ValueRange accumulators, Value stage,
-                                    Value depth) {
-  Value threadRow = b.div(b.threadId(), b.i32(schedule.columnUnits));
-  Value threadColumn = b.rem(b.threadId(), b.i32(schedule.columnUnits));
-  Values rows = loadLines(panels[0], stage, depth, threadRow, rowsOfThread,
-                          rowRun, schedule.rowUnits);
-  Values next;
-  for (int64_t product : llvm::seq(problem.products)) {
-    Values columns =
-        loadLines(panels[1 + product], stage, depth, threadColumn,
-                  columnsOfThread, columnRun, schedule.columnUnits);
-    for (int64_t row : llvm::seq(rowsOfThread))
-      for (int64_t column : llvm::seq(columnsOfThread))
-        next.push_back(
-            b.fma(rows[row], columns[column],
-                  accumulators[accumulatorIndex(product, row, column)]));
   }
-  return next;
 }
 
 FmaEmitter::Values FmaEmitter::computeSlab(ValueRange accumulators, Value index,
-                                           Value stage) {
+                                           Value stageStart) {
   auto whole = [&] {
     Values carried(accumulators);
-    for (int64_t k : llvm::seq(schedule.tileDepth))
-      carried = step(carried, stage, b.i32(k));
+    for (int64_t number : llvm::seq(schedule.tileDepth / piece))
+      multiplyPiece(carried, stageStart, b.i32(number), piece);
     return carried;
   };
   int64_t rest = problem.depth % schedule.tileDepth;
@@ -192,9 +141,16 @@ FmaEmitter::Values FmaEmitter::computeSlab(ValueRange accumulators, Value index,
   // A tap's last slab is short: a step more would turn an accumulator of -0
   // into +0.
   auto part = [&] {
-    return b.forLoop(
-        b.i32(0), b.i32(rest), b.i32(1), accumulators,
-        [&](Value k, ValueRange carried) { return step(carried, stage, k); });
+    Values carried =
+        b.forLoop(b.i32(0), b.i32(rest / piece), b.i32(1), accumulators,
+                  [&](Value number, ValueRange values) {
+                    Values next(values);
+                    multiplyPiece(next, stageStart, number, piece);
+                    return next;
+                  });
+    if (rest % piece)
+      multiplyPiece(carried, stageStart, b.i32(rest / piece), rest % piece);
+    return carried;
   };
   Value depth = slabAt(b, problem, schedule, index).depth;
   return b.ifElse(
@@ -202,53 +158,63 @@ FmaEmitter::Values FmaEmitter::computeSlab(ValueRange accumulators, Value index,
       whole, part);
 }
 
-/// While one slab is computed from shared memory the next one is on its way
-/// from global memory to registers.
+/// `stages - 1` slabs are on their way while one is computed. After the wait of
+/// iteration i slab i is complete in every thread's view once all passed the
+/// barrier, which also says that slab i - 1 is read and its stage free.
 FmaEmitter::Values FmaEmitter::mainLoop() {
-  int64_t slabs = countSlabs(problem, schedule);
-  storeSlab(loadSlab(b.i32(0)), b.i32(0));
-  b.barrier();
+  int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 1;
+  auto startOf = [&](Value slab) {
+    return b.mul(b.rem(slab, b.i32(schedule.stages)),
+                 b.i32(copier.stageBytes()));
+  };
+  for (int64_t slab : llvm::seq(ahead)) {
+    if (slab < slabs)
+      copier.copySlab(b.i32(slab), startOf(b.i32(slab)));
+    NVVM::CpAsyncCommitGroupOp::create(b);
+  }
   Values zeros(problem.products * rowsOfThread * columnsOfThread,
                b.constant(problem.accumulator, 0));
   return b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), zeros,
                    [&](Value index, ValueRange carried) {
-                     Value next =
-                         b.min(b.add(index, b.i32(1)), b.i32(slabs - 1));
-                     Values loaded = loadSlab(next);
-                     Value stage = b.bitAnd(index, b.i32(1));
-                     Values accumulators = computeSlab(carried, index, stage);
-                     storeSlab(loaded, b.bitXor(stage, b.i32(1)));
+                     NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
                      b.barrier();
-                     return accumulators;
+                     Value next = b.add(index, b.i32(ahead));
+                     b.ifThen(b.lt(next, b.i32(slabs)),
+                              [&] { copier.copySlab(next, startOf(next)); });
+                     NVVM::CpAsyncCommitGroupOp::create(b);
+                     return computeSlab(carried, index, startOf(index));
                    });
 }
 
 void FmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
   AccumulatorLayout layout;
-  Value threadRow = b.div(b.threadId(), b.i32(schedule.columnUnits));
-  Value threadColumn = b.rem(b.threadId(), b.i32(schedule.columnUnits));
+  Value firstRow = firstLine(threadRow(), rowsOfThread);
   for (int64_t row : llvm::seq(rowsOfThread))
-    layout.rows.push_back(b.toI64(b.add(
-        b.mul(threadRow, b.i32(rowRun)),
-        b.i32(row / rowRun * rowRun * schedule.rowUnits + row % rowRun))));
-  layout.column =
-      b.add(tile.column, b.toI64(b.mul(threadColumn, b.i32(columnRun))));
-  for (int64_t column = 0; column < columnsOfThread; column += columnRun)
-    layout.runs.push_back(column * schedule.columnUnits);
-  layout.runLength = columnRun;
+    layout.rows.push_back(b.toI64(b.add(firstRow, b.i32(row * kLineStep))));
+  // As SlabCopier has placed the columns.
+  Value thread = threadColumn();
+  Value firstColumn =
+      b.add(b.mul(b.div(thread, b.i32(kLineStep)),
+                  b.i32(kLineStep * columnsOfThread)),
+            b.mul(b.rem(thread, b.i32(kLineStep)), b.i32(piece)));
+  layout.column = b.add(tile.column, b.toI64(firstColumn));
+  for (int64_t column = 0; column < columnsOfThread; column += piece)
+    layout.runs.push_back(column * kLineStep);
+  layout.runLength = piece;
   layout.isFull = problem.columns % schedule.tileColumns == 0;
-  emitEpilogue(b, problem, tile, layout,
-               [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
-                 return accumulators[accumulatorIndex(product, row,
-                                                      run * columnRun + lane)];
-               });
+  emitEpilogue(
+      b, problem, tile, layout,
+      [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
+        return accumulators[accumulatorIndex(product, row, run * piece + lane)];
+      });
 }
 
 KernelSource FmaEmitter::emit() {
-  if (schedule.minBlocks > 1)
-    b.setMinBlocksPerProcessor(schedule.minBlocks);
+  // Even one block is worth saying: without it ptxas spills to fit more.
+  b.setMinBlocksPerProcessor(schedule.minBlocks);
   forEachTile(b, problem, schedule, [&](const GemmTile &tile) {
-    makePanels(tile);
+    memory = b.dynamicShared(schedule.stages * copier.stageBytes());
+    copier.locate(tile, memory);
     epilogue(tile, mainLoop());
   });
   return b.finish();

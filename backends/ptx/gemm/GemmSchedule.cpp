@@ -5,6 +5,7 @@
 
 #include "backends/ptx/gemm/GemmSchedule.h"
 
+#include "backends/ptx/gemm/GemmFmaSchedule.h"
 #include "backends/ptx/gemm/SlabCopier.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -115,22 +116,12 @@ static GemmSchedule widenForWgmma(const GemmProblem &problem,
   return schedule;
 }
 
-static GemmSchedule chooseFma(const GemmProblem &problem) {
-  if (problem.element.isF64())
-    return {64, shareOfColumns(64, problem.products, 16), 8, 2, 16, 16, 8, 1};
-  if (knownRows(problem) <= 64)
-    return {64, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 1};
-  // One block: 64 accumulators and what feeds them just miss the 128 registers
-  // that two blocks leave, and the accumulators alone hide the latencies.
-  return {128, shareOfColumns(128, problem.products, 16), 8, 2, 16, 16, 8, 1};
-}
-
 GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem,
                                           bool hasWgmma) {
   // Shared memory of a block on Hopper.
   constexpr int64_t kMostShared = 227 * 1024;
   if (!problem.usesMatrixUnit())
-    return chooseFma(problem);
+    return chooseFma(problem, knownRows(problem));
   GemmSchedule common = chooseMatrixUnit(problem);
   if (!hasWgmma)
     return common;

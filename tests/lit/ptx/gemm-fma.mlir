@@ -8,9 +8,11 @@
 
 // CHECK-LABEL: // kernel gemm_fma
 // CHECK: grid ()[s0] -> ((s0 ceildiv 128) * 8, 1, 1)
-// CHECK: block 256 1 1, dynamic shared 0
-// CHECK: ld.shared.v4.b32
-// CHECK: fma.rn.f32
+// CHECK: block 256 1 1, dynamic shared 49152
+// CHECK: cp.async.cg.shared.global
+// CHECK-DAG: cp.async.wait_group 1
+// CHECK-DAG: ld.shared.v4.b32
+// CHECK-DAG: fma.rn.f32
 // CHECK-NOT: fma.rn.ftz
 // CHECK: st.global.v4.b32
 func.func @dense(%a: tensor<?x1024xf32>, %b: tensor<1024x1024xf32>, %o: tensor<?x1024xf32>) {
@@ -19,6 +21,33 @@ func.func @dense(%a: tensor<?x1024xf32>, %b: tensor<1024x1024xf32>, %o: tensor<?
   ^bb0(%c: f32):
     kernel.yield %c : f32
   } -> tensor<?x1024xf32>
+  return
+}
+
+// Thirty convolutions whose tiles of 192 columns fill 132 processors fifteen
+// times.
+// CHECK-LABEL: // kernel gemm_fma
+// CHECK: grid () -> (66, 30, 1)
+// CHECK: block 256 1 1, dynamic shared 61440
+// CHECK: .minnctapersm 1
+func.func @wide(%a: tensor<1x256x6208xf32>, %b: tensor<30x3x6208x6208xf32>, %o: tensor<30x256x6208xf32>) {
+  %0 = kernel.gemm a(%a : tensor<1x256x6208xf32>) b(%b : tensor<30x3x6208x6208xf32>) outs(%o : tensor<30x256x6208xf32>)
+    attributes {indexing_maps = [#groupRows], dilation = 1 : i64} {
+  ^bb0(%c: f32):
+    kernel.yield %c : f32
+  } -> tensor<30x256x6208xf32>
+  return
+}
+
+// Few rows: narrow tiles, so that more processors have one.
+// CHECK-LABEL: // kernel gemm_fma
+// CHECK: grid () -> (128, 1, 1)
+func.func @narrow(%a: tensor<512x64xf32>, %b: tensor<1024x64xf32>, %o: tensor<512x1024xf32>) {
+  %0 = kernel.gemm a(%a : tensor<512x64xf32>) b(%b : tensor<1024x64xf32>) outs(%o : tensor<512x1024xf32>)
+    attributes {indexing_maps = [#rows]} {
+  ^bb0(%c: f32):
+    kernel.yield %c : f32
+  } -> tensor<512x1024xf32>
   return
 }
 
@@ -36,9 +65,11 @@ func.func @convolutions(%a: tensor<1x16x8xf64>, %b: tensor<30x3x8x8xf64>, %bias:
   return
 }
 
-// Batched A, odd sizes.
+// Batched A, odd sizes: elements are copied one by one.
 // CHECK-LABEL: // kernel gemm_fma
 // CHECK: grid ()[s0] -> (s0 ceildiv 128, 4, 1) over 0.1
+// CHECK-NOT: cp.async.cg
+// CHECK: cp.async.ca.shared.global {{.*}}, 4,
 func.func @batched(%a: tensor<4x?x45xf32>, %b: tensor<4x33x45xf32>, %o: tensor<4x?x33xf32>) {
   %0 = kernel.gemm a(%a : tensor<4x?x45xf32>) b(%b : tensor<4x33x45xf32>) outs(%o : tensor<4x?x33xf32>)
     attributes {indexing_maps = [#groupRows]} {

@@ -1,0 +1,111 @@
+// Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Weighs wide tiles, which need fewer reads, against idle processors and
+// columns that do not exist.
+
+#include "backends/ptx/gemm/GemmFmaSchedule.h"
+
+#include "backends/ptx/gemm/SlabCopier.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <optional>
+
+using namespace mlir;
+using namespace epifold;
+using namespace epifold::ptx;
+
+static constexpr int64_t kDepth = 16; // of a slab
+
+namespace {
+/// What a thread multiplies: rows by columns of each product.
+struct ThreadTile {
+  int64_t rows, columns;
+};
+} // namespace
+
+static int64_t pieceOf(const GemmProblem &problem) {
+  return SlabCopier::kPieceBytes / problem.elementBytes();
+}
+
+/// Issue slots of a warp for a slab.
+static int64_t slotsOfSlab(const GemmProblem &problem, ThreadTile tile) {
+  int64_t columns = problem.products * tile.columns;
+  // There are half as many units for f64.
+  int64_t slotsOfFma = problem.element.isF64() ? 2 : 1;
+  int64_t products = tile.rows * columns * kDepth * slotsOfFma;
+  int64_t reads = (tile.rows + columns) * (kDepth / pieceOf(problem));
+  // Waiting for the slab, and copying a later one.
+  constexpr int64_t kSlotsOfCopies = 64;
+  // A read takes two to four cycles of the memory that eight warps on four
+  // schedulers share.
+  constexpr int64_t kSlotsOfRead = 6;
+  return std::max(products + reads, kSlotsOfRead * reads) + kSlotsOfCopies;
+}
+
+/// What a slab takes: of the processor with the most tiles, or of all tiles
+/// together when nobody knows how many there are.
+static int64_t cost(const GemmProblem &problem, const GemmSchedule &schedule,
+                    ThreadTile thread, int64_t rows) {
+  constexpr int64_t kProcessors = 132;
+  int64_t slots = slotsOfSlab(problem, thread);
+  int64_t columnTiles = llvm::divideCeil(problem.columns, schedule.tileColumns);
+  if (rows == INT32_MAX)
+    return slots * columnTiles * (128 / schedule.tileRows);
+  int64_t rowTiles = llvm::divideCeil(rows, schedule.tileRows);
+  bool hasManyGroups = problem.isRagged && !problem.hasGroup;
+  rowTiles =
+      hasManyGroups ? rowTiles + problem.groups : rowTiles * problem.groups;
+  return slots * llvm::divideCeil(rowTiles * columnTiles, kProcessors);
+}
+
+/// The schedule with 256 threads, `rowUnits` of them along the rows, or none
+/// when it needs more registers or shared memory than there are.
+static std::optional<GemmSchedule> fitFma(const GemmProblem &problem,
+                                          ThreadTile thread, int64_t rowUnits) {
+  constexpr int64_t kThreads = 256, kMostStages = 3;
+  // Of accumulators; operands on their way and addresses need as many more.
+  constexpr int64_t kRegisters = 96;
+  // Shared memory of a block on the least of the targets.
+  constexpr int64_t kSharedBytes = 99 * 1024;
+  int64_t accumulators = problem.products * thread.rows * thread.columns;
+  if (accumulators * problem.elementBytes() / 4 > kRegisters)
+    return std::nullopt;
+  int64_t columnUnits = kThreads / rowUnits;
+  GemmSchedule schedule = {rowUnits * thread.rows,
+                           columnUnits * thread.columns,
+                           kDepth,
+                           kMostStages,
+                           rowUnits,
+                           columnUnits,
+                           8,
+                           1};
+  schedule.stages = std::min(
+      kMostStages, kSharedBytes / SlabCopier::stageBytes(problem, schedule));
+  if (schedule.stages < 2)
+    return std::nullopt;
+  return schedule;
+}
+
+GemmSchedule epifold::ptx::chooseFma(const GemmProblem &problem, int64_t rows) {
+  std::optional<GemmSchedule> best;
+  int64_t least = 0;
+  int64_t piece = pieceOf(problem);
+  for (int64_t rowUnits : {16, 8})
+    for (int64_t threadRows : {8, 4, 2})
+      for (int64_t columns : {3 * piece, 2 * piece, piece}) {
+        ThreadTile thread = {threadRows, columns};
+        std::optional<GemmSchedule> schedule =
+            fitFma(problem, thread, rowUnits);
+        if (!schedule)
+          continue;
+        int64_t candidate = cost(problem, *schedule, thread, rows);
+        if (best && candidate >= least)
+          continue;
+        best = schedule;
+        least = candidate;
+      }
+  assert(best && "the backend takes too many products");
+  return *best;
+}
