@@ -7,6 +7,7 @@
 #include "passes/Pipeline.h"
 
 #include "mlir/Transforms/Passes.h"
+#include "passes/FusionRegistry.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,30 +16,58 @@
 using namespace mlir;
 using namespace epifold;
 
-ArrayRef<llvm::StringLiteral> epifold::getFusionNames() {
-  static constexpr llvm::StringLiteral names[] = {
-      "fold-experts", "fuse-elementwise-chains", "fuse-glue-into-epilogue",
-      "fuse-gather-into-product"};
+static constexpr llvm::StringLiteral graphFusions[] = {"fold-experts"};
+static constexpr llvm::StringLiteral kernelFusions[] = {
+    "fuse-elementwise-chains", "fuse-glue-into-epilogue",
+    "fuse-gather-into-product"};
+
+std::vector<std::string> epifold::getFusionNames() {
+  std::vector<std::string> names;
+  auto addRegistered = [&](FusionPoint point) {
+    for (const RegisteredFusion &fusion : getRegisteredFusions())
+      if (fusion.point == point)
+        names.push_back(fusion.name);
+  };
+  names.insert(names.end(), std::begin(graphFusions), std::end(graphFusions));
+  addRegistered(FusionPoint::Graph);
+  addRegistered(FusionPoint::EarlyKernel);
+  names.insert(names.end(), std::begin(kernelFusions), std::end(kernelFusions));
+  addRegistered(FusionPoint::LateKernel);
   return names;
 }
 
 /// The fusions that `text` switches on, or the reason why it names none.
 static std::optional<std::string> parse(StringRef text,
                                         llvm::StringSet<> &enabled) {
-  SmallVector<StringRef> chosen;
-  if (text == "all")
-    llvm::append_range(chosen, getFusionNames());
-  else if (text != "none")
-    text.split(chosen, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  if (chosen.empty() && text != "none")
+  SmallVector<StringRef> items;
+  text.split(items, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (items.empty())
     return std::string("an empty fusion set is written 'none'");
-  for (StringRef name : chosen) {
-    if (!llvm::is_contained(getFusionNames(), name))
-      return "unknown fusion '" + name.str() + "'; known are none, all, and: " +
-             llvm::join(getFusionNames(), ", ");
-    enabled.insert(name);
+  std::vector<std::string> names = getFusionNames();
+  for (StringRef item : items) {
+    bool isLeftOut = item.consume_front("-");
+    if (!isLeftOut && item == "none")
+      continue;
+    if (!isLeftOut && item == "all")
+      enabled.insert_range(names);
+    else if (!llvm::is_contained(names, item))
+      return "unknown fusion '" + item.str() +
+             "'; known are none, all, and: " + llvm::join(names, ", ") +
+             "; '-' before a name leaves it out";
+    else if (isLeftOut)
+      enabled.erase(item);
+    else
+      enabled.insert(item);
   }
   return std::nullopt;
+}
+
+/// Adds the plugins' fusions of that place.
+static void addRegistered(OpPassManager &manager, FusionPoint point,
+                          const llvm::StringSet<> &enabled) {
+  for (const RegisteredFusion &fusion : getRegisteredFusions())
+    if (fusion.point == point && enabled.contains(fusion.name))
+      manager.addNestedPass<func::FuncOp>(fusion.create());
 }
 
 std::optional<std::string> epifold::buildGraphPipeline(OpPassManager &manager,
@@ -55,6 +84,9 @@ std::optional<std::string> epifold::buildGraphPipeline(OpPassManager &manager,
   // branch, not one per expert.
   if (enabled.contains("fold-experts"))
     manager.addNestedPass<func::FuncOp>(createFoldExpertsPass());
+
+  // A plugin's fusion, too, sees one op per step of the branch.
+  addRegistered(manager, FusionPoint::Graph, enabled);
 
   // Weights that each expert selects for itself are equal ops once the branches
   // are gone.
@@ -73,6 +105,9 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   llvm::StringSet<> enabled;
   (void)parse(fusion, enabled);
 
+  // What a plugin wants before the glue is spread over other launches.
+  addRegistered(manager, FusionPoint::EarlyKernel, enabled);
+
   // Chains first: a product's epilogue then takes its whole glue in one step,
   // and glue that joins two products is next to both.
   if (enabled.contains("fuse-elementwise-chains"))
@@ -83,6 +118,9 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   // Last, when gate and up have become one product that alone reads the rows.
   if (enabled.contains("fuse-gather-into-product"))
     manager.addNestedPass<func::FuncOp>(createFuseGatherIntoProductPass());
+
+  // What a plugin makes of the launches that are left.
+  addRegistered(manager, FusionPoint::LateKernel, enabled);
   return std::nullopt;
 }
 

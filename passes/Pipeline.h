@@ -10,15 +10,19 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
+#include <vector>
 
 namespace epifold {
 
-/// Names that `--fusion` takes, in the order they run.
-llvm::ArrayRef<llvm::StringLiteral> getFusionNames();
+/// Names that a fusion set takes, in the order they run: the built-in fusions
+/// and those of the plugins loaded so far.
+std::vector<std::string> getFusionNames();
 
-/// Adds the passes from a graph to kernels. `fusion` is "none", "all", or names
-/// of `getFusionNames` joined by commas. Returns the reason when it names an
-/// unknown fusion; any set gives the same bits.
+/// Adds the passes from a graph to kernels. `fusion` is a list joined by commas
+/// and read from left to right: "all", "none", a name of `getFusionNames`, or
+/// "-" and a name to leave that one out; "all,-fold-experts" is all but one.
+/// Returns the reason when it names an unknown fusion; any set gives the same
+/// bits.
 std::optional<std::string> buildPipeline(mlir::OpPassManager &manager,
                                          llvm::StringRef fusion);
 

@@ -2,8 +2,12 @@
 // RUN: epifold-opt %s --epifold=fusion=all | FileCheck %s --check-prefix=ALL
 // RUN: epifold-opt %s --epifold | FileCheck %s --check-prefix=ALL
 // RUN: epifold-opt %s --epifold=fusion=fold-experts | FileCheck %s --check-prefix=ALL
+// RUN: epifold-opt %s --epifold=fusion=none,fold-experts | FileCheck %s --check-prefix=ALL
+// RUN: epifold-opt %s --epifold=fusion=all,-fold-experts | FileCheck %s --check-prefix=NONE
+// RUN: epifold-opt %s --epifold=fusion=-fold-experts,all | FileCheck %s --check-prefix=ALL
 // RUN: epifold-opt %s --epifold-graph=fusion=all | FileCheck %s --check-prefix=GRAPH
 // RUN: not epifold-opt %s --epifold=fusion=fold 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not epifold-opt %s --epifold=fusion=all,-fold 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not epifold-opt %s --epifold=fusion= 2>&1 | FileCheck %s --check-prefix=EMPTY
 
 // Unfused: a launch for each op of each expert, and one to join them.
