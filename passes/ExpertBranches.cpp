@@ -7,7 +7,7 @@
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/MapVector.h"
+#include "passes/FusionRemarks.h"
 
 using namespace mlir;
 using namespace epifold;
@@ -124,9 +124,17 @@ void ExpertBranches::findSeeds() {
       lane = op.getResult(0);
   }
   for (auto &[key, lanes] : found) {
-    if (!llvm::all_of(lanes,
-                      [](Value lane) { return static_cast<bool>(lane); }))
-      continue; // Some expert has no branch.
+    if (const auto *gap = llvm::find(lanes, Value()); gap != lanes.end()) {
+      // One part alone is an ordinary read, not the branch of an expert.
+      SmallVector<Value> taken = llvm::filter_to_vector(
+          lanes, [](Value lane) { return static_cast<bool>(lane); });
+      if (taken.size() > 1)
+        reportMissed(foldExpertsName, taken.front().getDefiningOp(),
+                     "does not fold: of " + Twine(lanes.size()) +
+                         " experts, expert " + Twine(gap - lanes.begin()) +
+                         " has no branch");
+      continue;
+    }
     builder.setInsertionPoint(lanes.front().getDefiningOp());
     if (Value whole = buildWhole(builder, lanes.front().getLoc(), key,
                                  lanes.front().getType()))
@@ -137,8 +145,34 @@ void ExpertBranches::findSeeds() {
 //===--- Growth
 //--------------------------------------------------------------------------------------------------===//
 
-/// The op that does for each expert what `first` does for expert 0; empty when
-/// some expert has none.
+/// Remembers why `op` did not fold; the first reason of a round is the one that
+/// led to the others. Returns false.
+bool ExpertBranches::refuse(Operation *op, const Twine &reason) {
+  refusals.try_emplace(op, reason.str());
+  return false;
+}
+
+/// How `other` differs from what would be `first` for another expert, or
+/// nothing when it does not. `counterpart` gives that expert's value for one of
+/// `first`'s operands.
+static std::optional<std::string>
+findDifference(Operation *first, Operation *other,
+               function_ref<Value(Value)> counterpart) {
+  if (other->getNumOperands() != first->getNumOperands())
+    return "takes another number of operands";
+  if (other->getAttrDictionary() != first->getAttrDictionary())
+    return "has other attributes";
+  if (other->getResultTypes() != first->getResultTypes())
+    return "has another type";
+  for (auto [i, pair] :
+       llvm::enumerate(llvm::zip(first->getOperands(), other->getOperands())))
+    if (counterpart(std::get<0>(pair)) != std::get<1>(pair))
+      return "takes another operand " + std::to_string(i);
+  return std::nullopt;
+}
+
+/// The op that does for each expert what `first` does for expert 0; empty, and
+/// refused, when some expert has none.
 SmallVector<Operation *> ExpertBranches::matchLanes(Operation *first,
                                                     size_t experts) {
   SmallVector<Operation *> ops{first};
@@ -149,31 +183,31 @@ SmallVector<Operation *> ExpertBranches::matchLanes(Operation *first,
     ++pivot;
   for (size_t lane = 1; lane < experts; ++lane) {
     Value start = families[laneOf[first->getOperand(pivot)].first].lanes[lane];
+    auto counterpart = [&](Value ofFirst) {
+      auto family = laneOf.find(ofFirst);
+      return family == laneOf.end()
+                 ? ofFirst
+                 : families[family->second.first].lanes[lane];
+    };
     Operation *match = nullptr;
+    std::string why = "has none";
     for (OpOperand &use : start.getUses()) {
       Operation *op = use.getOwner();
       if (use.getOperandNumber() != pivot ||
-          op->getName() != first->getName() ||
-          op->getNumOperands() != first->getNumOperands() ||
-          op->getAttrDictionary() != first->getAttrDictionary() ||
-          op->getResultTypes() != first->getResultTypes() ||
-          finished.contains(op))
+          op->getName() != first->getName() || finished.contains(op))
         continue;
-      bool isomorphic = llvm::all_of(
-          llvm::zip(first->getOperands(), op->getOperands()), [&](auto pair) {
-            auto [ofFirst, ofOther] = pair;
-            auto family = laneOf.find(ofFirst);
-            return family == laneOf.end()
-                       ? ofFirst == ofOther
-                       : families[family->second.first].lanes[lane] == ofOther;
-          });
-      if (isomorphic) {
+      std::optional<std::string> difference =
+          findDifference(first, op, counterpart);
+      if (!difference) {
         match = op;
         break;
       }
+      why = "has " + describe(op) + ", which " + *difference;
     }
-    if (!match)
+    if (!match) {
+      refuse(first, "expert " + Twine(lane) + " " + why);
       return {};
+    }
     ops.push_back(match);
   }
   return ops;
@@ -186,8 +220,11 @@ bool ExpertBranches::foldSumChain(Operation *first, const Family &family) {
   Value lane = family.lanes.front();
   auto type = dyn_cast<RankedTensorType>(lane.getType());
   if (!isa<AddOp>(first) || !type ||
-      type.getElementType() != getComputeType(type))
+      !llvm::is_contained(first->getOperands(), family.lanes[1]))
     return false;
+  if (type.getElementType() != getComputeType(type))
+    return refuse(first, "it rounds each partial sum, where a sum over "
+                         "all experts rounds once");
   Value sum = lane;
   Operation *add = first;
   for (size_t e = 1; e < family.lanes.size(); ++e) {
@@ -195,14 +232,19 @@ bool ExpertBranches::foldSumChain(Operation *first, const Family &family) {
     bool continues = (lhs == sum && rhs == family.lanes[e]) ||
                      (rhs == sum && lhs == family.lanes[e]);
     if (!isa<AddOp>(add) || !continues || add->getResult(0).getType() != type)
-      return false;
+      return refuse(first, "the sum does not take expert " + Twine(e) +
+                               " where its turn is");
     sum = add->getResult(0);
     if (e + 1 == family.lanes.size())
       break;
     if (!sum.hasOneUse())
-      return false;
+      return refuse(first, "the sum up to expert " + Twine(e) +
+                               " is needed elsewhere");
     add = *sum.getUsers().begin();
   }
+  reportFused(foldExpertsName, first,
+              "and the sums after it, over " + Twine(family.lanes.size()) +
+                  " experts, become one graph.reduce_sum");
   builder.setInsertionPoint(add);
   Value folded =
       ReduceSumOp::create(builder, add->getLoc(), type, family.folded, 0,
@@ -245,14 +287,20 @@ bool ExpertBranches::growFrom(Operation *first) {
       continue;
     }
     const Family &family = families[entry->second.first];
-    if (entry->second.second != 0 ||
-        (experts && experts != family.lanes.size()))
-      return false;
+    if (entry->second.second != 0)
+      return refuse(first, "it takes values of expert 0 and of expert " +
+                               Twine(entry->second.second));
+    if (experts && experts != family.lanes.size())
+      return refuse(first, "it takes values of one of " + Twine(experts) +
+                               " experts and of one of " +
+                               Twine(family.lanes.size()));
     experts = family.lanes.size();
     operands.push_back(family.folded);
   }
   auto foldable = dyn_cast<ExpertFoldableOpInterface>(first);
-  if (!foldable || laneOf.contains(first->getResult(0)))
+  if (!foldable)
+    return refuse(first, "there is no such op over all experts");
+  if (laneOf.contains(first->getResult(0)))
     return false;
   SmallVector<Operation *> ops = matchLanes(first, experts);
   if (ops.empty())
@@ -262,7 +310,9 @@ bool ExpertBranches::growFrom(Operation *first) {
   Value folded =
       foldable.buildFolded(builder, operands, stacked, experts, reason);
   if (!folded)
-    return false;
+    return refuse(first, reason);
+  reportFused(foldExpertsName, first,
+              "of " + Twine(experts) + " experts becomes one op");
   SmallVector<Value> lanes = llvm::map_to_vector(
       ops, [](Operation *op) -> Value { return op->getResult(0); });
   finished.insert(ops.begin(), ops.end());
@@ -272,6 +322,7 @@ bool ExpertBranches::growFrom(Operation *first) {
 
 bool ExpertBranches::grow() {
   bool changed = false;
+  refusals.clear();
   // Families are added while this runs; an op whose operands are not all known
   // yet is tried again in the next round.
   for (size_t i = 0; i < families.size(); ++i) {
@@ -338,6 +389,8 @@ int64_t ExpertBranches::fold() {
   findSeeds();
   while (grow()) {
   }
+  for (auto &[op, reason] : refusals)
+    reportMissed(foldExpertsName, op, "does not fold: " + reason);
   retire();
   // Folded ops stand where expert 0's stood; some of their operands come later.
   sortTopologically(&block);

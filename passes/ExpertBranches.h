@@ -8,6 +8,7 @@
 
 #include "ir/graph/GraphDialect.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace epifold {
 
@@ -19,7 +20,8 @@ public:
   explicit ExpertBranches(mlir::Block &block)
       : block(block), builder(block.getParentOp()->getContext()) {}
 
-  /// Folds everything it can and returns how many ops disappeared.
+  /// Folds everything it can, remarks on it and on what does not fold, and
+  /// returns how many ops disappeared.
   int64_t fold();
 
 private:
@@ -37,6 +39,7 @@ private:
   llvm::SmallVector<mlir::Operation *> matchLanes(mlir::Operation *first,
                                                   size_t experts);
   bool endsBranches(mlir::Operation *op, const Family &family);
+  bool refuse(mlir::Operation *op, const llvm::Twine &reason);
   bool foldSumChain(mlir::Operation *first, const Family &family);
   void retire();
 
@@ -46,7 +49,12 @@ private:
   llvm::DenseMap<mlir::Value, std::pair<size_t, size_t>>
       laneOf; ///< Value to (family, lane).
   llvm::DenseSet<mlir::Operation *> finished;
+  /// Why ops of expert 0 did not fold in the latest round of growth.
+  llvm::MapVector<mlir::Operation *, std::string> refusals;
 };
+
+/// The name of the fusion in its remarks.
+inline constexpr llvm::StringLiteral foldExpertsName = "fold-experts";
 
 /// Patterns that turn folded products over one shared input into one plain
 /// product.

@@ -7,8 +7,8 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/ExpertBranches.h"
+#include "passes/FusionRemarks.h"
 #include "passes/Passes.h"
 
 namespace epifold {
@@ -19,6 +19,9 @@ namespace epifold {
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::graph;
+
+static constexpr llvm::StringLiteral singleProductText =
+    "becomes one plain product over its shared input";
 
 namespace {
 
@@ -35,6 +38,7 @@ struct ExpertMatmulToSingleProduct : OpRewritePattern<ExpertMatmulOp> {
     auto result = cast<RankedTensorType>(op.getType());
     int64_t experts = weight.getDimSize(0), n = weight.getDimSize(1),
             rows = lhs.getDimSize(0);
+    reportFused(foldExpertsName, op, singleProductText);
     Location loc = op.getLoc();
     Value wide = ReshapeOp::create(
         rewriter, loc, weight.clone({experts * n, weight.getDimSize(2)}),
@@ -61,6 +65,7 @@ struct ExpertConvToSingleProduct : OpRewritePattern<ExpertCausalConv1dOp> {
     if (llvm::count_if(input.getShape(), ShapedType::isDynamic) > 1)
       return rewriter.notifyMatchFailure(op, "batch and time are both dynamic");
     int64_t experts = weight.getDimSize(0), outputs = weight.getDimSize(1);
+    reportFused(foldExpertsName, op, singleProductText);
     Location loc = op.getLoc();
     Value wide =
         ReshapeOp::create(rewriter, loc,
@@ -104,7 +109,8 @@ struct FoldExperts : epifold::impl::FoldExpertsPassBase<FoldExperts> {
     if (form == "single-product") {
       RewritePatternSet patterns(&getContext());
       populateSingleProductPatterns(patterns);
-      if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      if (failed(applyFusion(foldExpertsName, getOperation(),
+                             std::move(patterns))))
         return signalPassFailure();
     }
   }

@@ -4,7 +4,7 @@
 // The pass that makes elementwise launches which feed one another one launch.
 
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/FusionRemarks.h"
 #include "passes/KernelFusion.h"
 #include "passes/Passes.h"
 
@@ -15,6 +15,8 @@ namespace epifold {
 
 using namespace mlir;
 using namespace epifold;
+
+static constexpr llvm::StringLiteral fusionName = "fuse-elementwise-chains";
 
 /// Whether computing the producer once for every element that reads it costs
 /// next to nothing.
@@ -37,7 +39,7 @@ struct FuseProducerIntoMap : OpRewritePattern<kernel::MapOp> {
           fuse(op, producer, in, rewriter);
           return success();
         }
-    return failure();
+    return notACandidate(); // Or refused for every producer.
   }
 
 private:
@@ -56,7 +58,7 @@ private:
   static LogicalResult canFuse(kernel::MapOp op, kernel::MapOp producer,
                                unsigned operand, PatternRewriter &rewriter) {
     auto refuse = [&](const char *reason) {
-      return rewriter.notifyMatchFailure(op, reason);
+      return epifold::refuse(rewriter, op, producer, reason);
     };
     if (producer->getNumResults() != 1 ||
         !llvm::all_equal(producer->getUsers()))
@@ -124,9 +126,11 @@ private:
                    ? positions[domain][*findDomain(producer)]
                    : positions[domain].front();
 
+    reportFused(fusionName, producer, op);
     auto fused = kernel::MapOp::create(
-        rewriter, op.getLoc(), op.getResultTypes(), operands.getValues(),
-        op.getOffsets(), op.getOuts(), rewriter.getAffineMapArrayAttr(maps),
+        rewriter, fuseLocations(op, producer), op.getResultTypes(),
+        operands.getValues(), op.getOffsets(), op.getOuts(),
+        rewriter.getAffineMapArrayAttr(maps),
         rewriter.getI64IntegerAttr(domain), op.getGroupAttr());
     SmallVector<Type> types =
         llvm::map_to_vector(operands.getValues(), [](Value v) {
@@ -155,7 +159,7 @@ struct FuseElementwiseChains
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateFuseElementwiseChainsPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyFusion(fusionName, getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

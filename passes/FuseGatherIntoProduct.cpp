@@ -3,7 +3,7 @@
 
 // The pass that lets products gather the rows they read.
 
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/FusionRemarks.h"
 #include "passes/KernelFusion.h"
 #include "passes/Passes.h"
 
@@ -15,6 +15,8 @@ namespace epifold {
 using namespace mlir;
 using namespace epifold;
 
+static constexpr llvm::StringLiteral fusionName = "fuse-gather-into-product";
+
 namespace {
 
 /// gather_rows → gemm becomes gemm with `gather`, where no one else reads the
@@ -24,12 +26,14 @@ struct FuseGather : OpRewritePattern<kernel::GemmOp> {
 
   LogicalResult matchAndRewrite(kernel::GemmOp op,
                                 PatternRewriter &rewriter) const override {
-    auto refuse = [&](const char *reason) {
-      return rewriter.notifyMatchFailure(op, reason);
-    };
     auto gather = op.getA().getDefiningOp<kernel::GatherRowsOp>();
-    if (!gather || op.getGather())
-      return refuse("its rows are not gathered, or are gathered already");
+    if (!gather)
+      return notACandidate();
+    auto refuse = [&](const char *reason) {
+      return epifold::refuse(rewriter, op, gather, reason);
+    };
+    if (op.getGather())
+      return refuse("the product gathers other rows already");
     if (!gather->hasOneUse())
       return refuse("the gathered rows are needed elsewhere");
     if (gather.getReport())
@@ -39,7 +43,9 @@ struct FuseGather : OpRewritePattern<kernel::GemmOp> {
       return refuse("the gather covers other rows than the product");
     if (!gather.getOuts().front().getDefiningOp<kernel::EmptyOp>())
       return refuse("the gathered rows are part of a buffer that others write");
+    reportFused(fusionName, gather, op);
     rewriter.modifyOpInPlace(op, [&] {
+      op->setLoc(fuseLocations(op, gather));
       op.getAMutable().assign(gather.getSrc());
       op.getGatherMutable().assign(gather.getIndex());
       op.setGatherDivisor(gather.getDivisor());
@@ -54,7 +60,7 @@ struct FuseGatherIntoProduct
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateFuseGatherIntoProductPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyFusion(fusionName, getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

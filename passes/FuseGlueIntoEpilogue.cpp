@@ -4,7 +4,7 @@
 // The pass that moves elementwise launches into the epilogues of products.
 
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/FusionRemarks.h"
 #include "passes/KernelFusion.h"
 #include "passes/Passes.h"
 
@@ -15,6 +15,8 @@ namespace epifold {
 
 using namespace mlir;
 using namespace epifold;
+
+static constexpr llvm::StringLiteral fusionName = "fuse-glue-into-epilogue";
 
 namespace {
 
@@ -31,13 +33,13 @@ struct FuseMapIntoProducts : OpRewritePattern<kernel::MapOp> {
         if (!llvm::is_contained(products, product))
           products.push_back(product);
     if (products.empty())
-      return rewriter.notifyMatchFailure(op, "no operand is a product");
+      return notACandidate();
     for (kernel::GemmOp product : products) {
       if (failed(canFuse(op, product, rewriter)))
         return failure();
       if (!shareInput(products.front(), product))
-        return rewriter.notifyMatchFailure(
-            op, "its products do not share their input");
+        return refuse(rewriter, op, product,
+                      "its products do not share their input");
     }
     fuse(op, products, rewriter);
     return success();
@@ -64,7 +66,7 @@ private:
   static LogicalResult canFuse(kernel::MapOp op, kernel::GemmOp product,
                                PatternRewriter &rewriter) {
     auto refuse = [&](const char *reason) {
-      return rewriter.notifyMatchFailure(op, reason);
+      return epifold::refuse(rewriter, op, product, reason);
     };
     if (product->getNumResults() != 1 || !llvm::all_equal(product->getUsers()))
       return refuse("the product is needed elsewhere");
@@ -144,11 +146,15 @@ private:
     bool isPart = llvm::any_of(products, [](kernel::GemmOp product) {
       return product.getColumns().has_value();
     });
+    reportFused(fusionName, op, first);
+    for (kernel::GemmOp product : products.drop_front())
+      reportFused(fusionName, product, first);
     auto fused = kernel::GemmOp::create(
-        rewriter, op.getLoc(), op.getResultTypes(), first.getA(), weights,
-        first.getGather(), first.getOffsets(), extras.getValues(), op.getOuts(),
-        rewriter.getAffineMapArrayAttr(maps), first.getDilationAttr(),
-        first.getGroupAttr(), first.getGatherDivisorAttr(),
+        rewriter, fuseLocations(first, op), op.getResultTypes(), first.getA(),
+        weights, first.getGather(), first.getOffsets(), extras.getValues(),
+        op.getOuts(), rewriter.getAffineMapArrayAttr(maps),
+        first.getDilationAttr(), first.getGroupAttr(),
+        first.getGatherDivisorAttr(),
         isPart ? rewriter.getI64IntegerAttr(first.getResultColumns())
                : IntegerAttr(),
         isPart ? rewriter.getDenseI64ArrayAttr(begins) : DenseI64ArrayAttr());
@@ -194,7 +200,7 @@ struct FuseGlueIntoEpilogue
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateFuseGlueIntoEpiloguePatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyFusion(fusionName, getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -69,6 +69,21 @@ Expected<CompiledGraph> compileRequest(const Request &request) {
   return compile(request.graph, options);
 }
 
+Expected<std::vector<std::string>> remarksOf(const Request &request) {
+  std::string kinds = stringOption(request.options, "remarks", "all");
+  std::vector<std::string> lines;
+  CompileOptions options;
+  options.fusion = stringOption(request.options, "fusion", options.fusion);
+  options.onFusionRemark = [&](const FusionRemark &remark) {
+    if (isOfKind(remark, kinds))
+      lines.push_back(toString(remark));
+  };
+  Expected<std::string> lowered = emitStage(request.graph, "kernel", options);
+  if (!lowered)
+    return lowered.error();
+  return lines;
+}
+
 Expected<Evaluation> evaluateRequest(const Request &request,
                                      const epifold_tensor *inputs,
                                      size_t count) {
@@ -113,6 +128,37 @@ int epifold_compile(const char *data, size_t size, const char *options_json,
   if (!compiled)
     return report(error, error_context, compiled.error().message()), 1;
   out(out_context, compiled->executable.data(), compiled->executable.size());
+  return 0;
+}
+
+int epifold_load_pass_plugin(const char *path, epifold_text_sink out,
+                             void *out_context, epifold_error_sink error,
+                             void *error_context) {
+  Expected<std::vector<std::string>> names = loadPassPlugin(path);
+  if (!names)
+    return report(error, error_context, names.error().message()), 1;
+  for (const std::string &name : *names)
+    out(out_context, name.c_str());
+  return 0;
+}
+
+void epifold_fusion_names(epifold_text_sink out, void *out_context) {
+  for (const std::string &name : fusionNames())
+    out(out_context, name.c_str());
+}
+
+int epifold_fusion_remarks(const char *data, size_t size,
+                           const char *options_json, epifold_text_sink out,
+                           void *out_context, epifold_error_sink error,
+                           void *error_context) {
+  Expected<Request> request = open(data, size, options_json);
+  if (!request)
+    return report(error, error_context, request.error().message()), 1;
+  Expected<std::vector<std::string>> remarks = remarksOf(*request);
+  if (!remarks)
+    return report(error, error_context, remarks.error().message()), 1;
+  for (const std::string &remark : *remarks)
+    out(out_context, remark.c_str());
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/src/Export.h"
 #include "compiler/src/GraphImpl.h"
 #include "compiler/src/Lowering.h"
+#include "compiler/src/RemarkScope.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Pipeline.h"
@@ -24,17 +25,29 @@ std::string versionString() {
   return "epifold " EPIFOLD_VERSION " (MLIR " LLVM_VERSION_STRING ")";
 }
 
-Expected<OwningOpRef<ModuleOp>> lowerToKernels(const Graph &graph,
-                                               const std::string &fusion) {
+/// A copy of the graph's module after the passes that `build` adds.
+static Expected<OwningOpRef<ModuleOp>> runPasses(
+    const Graph &graph, const std::string &fusion,
+    const FusionRemarkHandler &onRemark,
+    llvm::function_ref<std::optional<std::string>(OpPassManager &, StringRef)>
+        build) {
+  MLIRContext *context = graph.impl().context.get();
   OwningOpRef<ModuleOp> module = graph.impl().module->clone();
-  PassManager manager(graph.impl().context.get());
-  if (auto reason = buildPipeline(manager, fusion))
+  PassManager manager(context);
+  if (auto reason = build(manager, fusion))
     return Error(ErrorCode::InvalidArgument, *reason);
-  DiagnosticCollector diagnostics(graph.impl().context.get());
+  DiagnosticCollector diagnostics(context);
+  RemarkScope remarks(*context, onRemark);
   if (failed(manager.run(*module)))
     return diagnostics.takeError(ErrorCode::Compile,
-                                 "the graph could not be lowered to kernels");
+                                 "the graph could not be lowered");
   return module;
+}
+
+Expected<OwningOpRef<ModuleOp>>
+lowerToKernels(const Graph &graph, const std::string &fusion,
+               const FusionRemarkHandler &onRemark) {
+  return runPasses(graph, fusion, onRemark, buildPipeline);
 }
 
 static Expected<void>
@@ -72,7 +85,7 @@ Expected<CompiledGraph> compile(const Graph &graph,
       !ok)
     return ok.error();
   Expected<OwningOpRef<ModuleOp>> module =
-      lowerToKernels(graph, options.fusion);
+      lowerToKernels(graph, options.fusion, options.onFusionRemark);
   if (!module)
     return module.error();
   if (auto ok =
@@ -103,19 +116,14 @@ Expected<CompiledGraph> compile(const Graph &graph,
 Expected<std::string> emitStage(const Graph &graph, const std::string &stage,
                                 const CompileOptions &options) {
   if (stage == "graph" || stage == "kernel") {
-    OwningOpRef<ModuleOp> module = graph.impl().module->clone();
-    PassManager manager(graph.impl().context.get());
-    if (auto reason = stage == "graph"
-                          ? buildGraphPipeline(manager, options.fusion)
-                          : buildPipeline(manager, options.fusion))
-      return Error(ErrorCode::InvalidArgument, *reason);
-    DiagnosticCollector diagnostics(graph.impl().context.get());
-    if (failed(manager.run(*module)))
-      return diagnostics.takeError(ErrorCode::Compile,
-                                   "the graph could not be lowered");
+    Expected<OwningOpRef<ModuleOp>> module =
+        runPasses(graph, options.fusion, options.onFusionRemark,
+                  stage == "graph" ? buildGraphPipeline : buildPipeline);
+    if (!module)
+      return module.error();
     std::string text;
     llvm::raw_string_ostream stream(text);
-    module->print(stream);
+    (*module)->print(stream);
     return text;
   }
   if (stage != "ptx")
@@ -125,7 +133,7 @@ Expected<std::string> emitStage(const Graph &graph, const std::string &stage,
   if (auto ok = checkTargets(options.targets); !ok)
     return ok.error();
   Expected<OwningOpRef<ModuleOp>> module =
-      lowerToKernels(graph, options.fusion);
+      lowerToKernels(graph, options.fusion, options.onFusionRemark);
   if (!module)
     return module.error();
   CompileOptions first = options;

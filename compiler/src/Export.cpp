@@ -316,7 +316,7 @@ private:
     std::string label = op->getName().stripDialect().str();
     if (auto group = op->getAttrOfType<IntegerAttr>("group"))
       label += " of expert " + std::to_string(group.getInt());
-    if (auto place = dyn_cast<FileLineColLoc>(op->getLoc()))
+    if (auto place = op->getLoc()->findInstanceOf<FileLineColLoc>())
       label += " (" + place.getFilename().str() + ":" +
                std::to_string(place.getLine()) + ")";
     return label;

@@ -38,7 +38,7 @@ static void append(std::string &text, Diagnostic &diagnostic) {
   llvm::raw_string_ostream stream(text);
   if (!text.empty())
     stream << "\n";
-  if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+  if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
     stream << place.getFilename().getValue() << ":" << place.getLine() << ":"
            << place.getColumn() << ": ";
   if (diagnostic.getSeverity() == DiagnosticSeverity::Note)

@@ -7,12 +7,15 @@
 #define EPIFOLD_COMPILER_SRC_LOWERING_H
 
 #include "compiler/src/GraphImpl.h"
+#include "epifold/Compiler.h"
 
 namespace epifold {
 
-/// A copy of the graph's module lowered to kernels with the given fusion set.
+/// A copy of the graph's module lowered to kernels with the given fusion set;
+/// `onRemark`, if any, is told what the fusions did.
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-lowerToKernels(const Graph &graph, const std::string &fusion);
+lowerToKernels(const Graph &graph, const std::string &fusion,
+               const FusionRemarkHandler &onRemark = {});
 
 } // namespace epifold
 

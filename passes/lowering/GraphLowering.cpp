@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "passes/FusionRemarks.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
@@ -31,7 +32,7 @@ void GraphLowering::bindArgument(Value graphArgument, Value argument,
 }
 
 LogicalResult GraphLowering::lower(Operation *op) {
-  location = op->getLoc();
+  location = getLaunchLocation(op);
   if (auto elementwise = dyn_cast<graph::ElementwiseOpInterface>(op))
     return lowerElementwise(elementwise);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)

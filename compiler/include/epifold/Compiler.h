@@ -15,10 +15,32 @@
 
 namespace epifold {
 
+/// What a fusion did to an op of the graph, or why it did nothing.
+struct FusionRemark {
+  enum class Kind { Fused, Missed };
+  Kind kind;
+  std::string fusion;  ///< "fuse-glue-into-epilogue".
+  std::string place;   ///< "moe.mlir:12:8"; empty for a graph built in C++.
+  std::string op;      ///< "graph.gelu".
+  std::string message; ///< What follows the op's name in a sentence.
+};
+
+/// "moe.mlir:12:8: remark: [fuse-glue-into-epilogue] graph.gelu …".
+std::string toString(const FusionRemark &remark);
+
+/// Whether `kinds`, which is "all", "fused" or "missed", includes `remark`.
+bool isOfKind(const FusionRemark &remark, std::string_view kinds);
+
+/// Called during a compilation, on its thread, once per fused op and once per
+/// refusal that stands in the end.
+using FusionRemarkHandler = std::function<void(const FusionRemark &)>;
+
 struct CompileOptions {
-  /// "none", "all", or names of fusions joined by commas. Any set gives the
-  /// same bits.
+  /// "none", "all", or names of `fusionNames` joined by commas; '-' before a
+  /// name leaves that one out. Any set gives the same bits.
   std::string fusion = "all";
+  /// Told what fused and what did not; may be empty.
+  FusionRemarkHandler onFusionRemark;
   /// Targets, each with code for every kernel.
   std::vector<std::string> targets = {"sm_90a", "sm_80"};
   /// Assemble every kernel with ptxas and fail on what it rejects; needs ptxas.
@@ -40,6 +62,16 @@ struct CompiledGraph {
   /// well or unchecked.
   std::vector<std::string> remarks;
 };
+
+/// Names that `CompileOptions::fusion` takes, in the order they run: the
+/// built-in fusions and those of the plugins loaded so far.
+std::vector<std::string> fusionNames();
+
+/// Loads an MLIR pass plugin for the rest of the process and returns the names
+/// of the fusions that it adds; "all" includes them. To load a file again
+/// changes nothing. Errors: a file that is no plugin, or one of another MLIR; a
+/// fusion whose name is taken; a program that is linked statically.
+Expected<std::vector<std::string>> loadPassPlugin(const std::string &path);
 
 /// Compiles `graph`. An error tells which op could not be compiled and why.
 Expected<CompiledGraph> compile(const Graph &graph,

@@ -7,6 +7,7 @@
 #include "Report.h"
 #include "compiler/tools/ToolMains.h"
 #include "compiler/tools/support/ToolSupport.h"
+#include "epifold/Compiler.h"
 
 #include <iostream>
 
@@ -26,6 +27,21 @@ Expected<Workload> makeWorkload(const BenchOptions &options) {
       options.model);
 }
 
+/// Lowers the workload once more than the measurement does, for what its
+/// fusions say.
+Expected<void> printRemarks(const Workload &workload,
+                            const BenchOptions &options) {
+  CompileOptions compiling;
+  compiling.fusion = options.measure.fusion;
+  compiling.onFusionRemark = [&](const FusionRemark &remark) {
+    if (isOfKind(remark, options.remarks))
+      std::cerr << toString(remark) << "\n";
+  };
+  Expected<std::string> lowered =
+      emitStage(workload.graph, "kernel", compiling);
+  return lowered ? Expected<void>() : lowered.error();
+}
+
 } // namespace
 
 int epifoldBenchMain(int argc, char **argv) {
@@ -36,6 +52,12 @@ int epifoldBenchMain(int argc, char **argv) {
   Expected<Workload> workload = makeWorkload(options);
   if (!workload)
     return fail("epifold-bench", workload.error());
+  for (const std::string &plugin : options.plugins)
+    if (auto loaded = loadPassPlugin(plugin); !loaded)
+      return fail("epifold-bench", loaded.error());
+  if (!options.remarks.empty())
+    if (auto told = printRemarks(*workload, options); !told)
+      return fail("epifold-bench", told.error());
   Expected<Measurement> measurement = measure(*workload, options.measure);
   if (!measurement)
     return fail("epifold-bench", measurement.error());

@@ -76,9 +76,12 @@ struct Common {
   void add(CLI::App &app, bool inPart = false) {
     MeasureOptions &measure = options.measure;
     app.add_option("--fusion", measure.fusion,
-                   "none, all, or names with commas; the results are the same")
+                   "none, all, or names with commas, '-' before those to leave "
+                   "out; the results are the same")
         ->type_name("SET")
         ->capture_default_str();
+    addRemarksOption(app, options.remarks);
+    addPluginOption(app, options.plugins);
     if (!inPart) // Launches that are a part of a step go to the stream.
       app.add_option("--launch", launch, "stream or graph")
           ->check(CLI::IsMember({"stream", "graph"}))

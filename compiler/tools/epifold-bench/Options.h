@@ -22,6 +22,8 @@ struct BenchOptions {
   bool dynamic = false; ///< Compile a model for any count of tokens.
   bool json = false;
   MeasureOptions measure;
+  std::string remarks; ///< "all", "fused", "missed", or empty: none.
+  std::vector<std::string> plugins;
 };
 
 /// The options, or the status to exit with: 0 after --help, --version or

@@ -17,7 +17,9 @@ constexpr const char *footer = R"(examples:
   epifold-compile moe.mlir -o moe.efx
   epifold-compile moe.mlir -o moe.efx --target=sm_90a --fusion=none --verbose
   epifold-compile moe.mlir --emit=kernel            # the launches, as text on standard output
-  epifold-compile moe.mlir -o moe.efx --check --dump-dir=stages)";
+  epifold-compile moe.mlir -o moe.efx --check --dump-dir=stages
+  epifold-compile moe.mlir -o moe.efx --remarks=missed  # what did not fuse, and why
+  epifold-compile moe.mlir -o moe.efx --load-pass-plugin=mine.so --fusion=all,-fuse-mine)";
 } // namespace
 
 int epifoldCompileMain(int argc, char **argv) {
@@ -27,7 +29,8 @@ int epifoldCompileMain(int argc, char **argv) {
   app.set_version_flag("--version", versionString());
   app.footer(footer);
   CompileOptions options;
-  std::string input, output, emit = "efx";
+  std::string input, output, emit = "efx", remarks;
+  std::vector<std::string> plugins;
   bool verbose = false;
   app.add_option("graph", input,
                  "Graph as MLIR text or bytecode; - is standard input")
@@ -42,8 +45,11 @@ int epifoldCompileMain(int argc, char **argv) {
       ->capture_default_str();
   app.add_option(
          "--fusion", options.fusion,
-         "none, all, or fusions joined by commas; the bits are the same")
+         "none, all, or fusions joined by commas, '-' before those to leave "
+         "out; the bits are the same")
       ->capture_default_str();
+  tools::addRemarksOption(app, remarks);
+  tools::addPluginOption(app, plugins);
   app.add_option("--emit", emit, "graph, kernel, ptx or efx")
       ->check(CLI::IsMember({"graph", "kernel", "ptx", "efx"}))
       ->capture_default_str();
@@ -66,6 +72,15 @@ int epifoldCompileMain(int argc, char **argv) {
                  "write under; give -o FILE\n";
     return tools::kBadUsage;
   }
+
+  for (const std::string &plugin : plugins)
+    if (auto loaded = loadPassPlugin(plugin); !loaded)
+      return tools::fail("epifold-compile", loaded.error());
+  if (!remarks.empty())
+    options.onFusionRemark = [&](const FusionRemark &remark) {
+      if (isOfKind(remark, remarks))
+        std::cerr << toString(remark) << "\n";
+    };
 
   auto start = std::chrono::steady_clock::now();
   Expected<std::string> source =

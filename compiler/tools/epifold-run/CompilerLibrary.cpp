@@ -43,6 +43,11 @@ void appendMessage(void *context, const char *message, size_t size) {
   text.append(message, size);
 }
 
+/// Collects texts that a call gives one by one.
+void appendText(void *context, const char *text) {
+  static_cast<std::vector<std::string> *>(context)->emplace_back(text);
+}
+
 Error failed(std::string message) {
   if (message.empty())
     message = "the compiler failed without a message";
@@ -111,17 +116,48 @@ Expected<CompilerLibrary> CompilerLibrary::open() {
                              "this program wants {}: install matching versions",
                              found, EPIFOLD_ABI_VERSION));
   CompilerLibrary compiler;
-  compiler.compile_ = reinterpret_cast<decltype(&epifold_compile)>(
-      dlsym(library, "epifold_compile"));
-  compiler.signature_ = reinterpret_cast<decltype(&epifold_signature)>(
-      dlsym(library, "epifold_signature"));
-  compiler.evaluate_ = reinterpret_cast<decltype(&epifold_reference_run)>(
-      dlsym(library, "epifold_reference_run"));
-  if (!compiler.compile_ || !compiler.signature_ || !compiler.evaluate_)
+  auto find = [&]<typename Function>(Function &function, const char *name) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    return function != nullptr;
+  };
+  if (!find(compiler.loadPassPlugin_, "epifold_load_pass_plugin") ||
+      !find(compiler.fusionNames_, "epifold_fusion_names") ||
+      !find(compiler.fusionRemarks_, "epifold_fusion_remarks") ||
+      !find(compiler.compile_, "epifold_compile") ||
+      !find(compiler.signature_, "epifold_signature") ||
+      !find(compiler.evaluate_, "epifold_reference_run"))
     return Error(ErrorCode::Unsupported,
                  "the compiler library lacks a function of its interface: "
                  "install it anew");
   return compiler;
+}
+
+Expected<void> CompilerLibrary::loadPassPlugin(const std::string &path) const {
+  std::string messages;
+  int result = loadPassPlugin_(
+      path.c_str(), [](void *, const char *) {}, nullptr, appendMessage,
+      &messages);
+  if (result != 0)
+    return failed(std::move(messages));
+  return {};
+}
+
+std::vector<std::string> CompilerLibrary::fusionNames() const {
+  std::vector<std::string> names;
+  fusionNames_(appendText, &names);
+  return names;
+}
+
+Expected<std::vector<std::string>>
+CompilerLibrary::fusionRemarks(std::span<const uint8_t> graph,
+                               const std::string &options) const {
+  std::vector<std::string> remarks;
+  std::string messages;
+  int result = fusionRemarks_(chars(graph), graph.size(), options.c_str(),
+                              appendText, &remarks, appendMessage, &messages);
+  if (result != 0)
+    return failed(std::move(messages));
+  return remarks;
 }
 
 Expected<std::vector<uint8_t>>

@@ -43,6 +43,17 @@ public:
   /// tried; Unsupported when its interface has another version.
   static Expected<CompilerLibrary> open();
 
+  /// Loads a pass plugin for the rest of the process. Errors: Compile.
+  Expected<void> loadPassPlugin(const std::string &path) const;
+
+  /// Names that the option "fusion" takes, in the order the fusions run.
+  std::vector<std::string> fusionNames() const;
+
+  /// What fused and what did not, a line each. Errors: Compile.
+  Expected<std::vector<std::string>>
+  fusionRemarks(std::span<const uint8_t> graph,
+                const std::string &options) const;
+
   /// The bytes of an executable. Errors: Compile, with the diagnostics.
   Expected<std::vector<uint8_t>> compile(std::span<const uint8_t> graph,
                                          const std::string &options) const;
@@ -57,6 +68,9 @@ public:
                                       const std::string &options) const;
 
 private:
+  decltype(&epifold_load_pass_plugin) loadPassPlugin_ = nullptr;
+  decltype(&epifold_fusion_names) fusionNames_ = nullptr;
+  decltype(&epifold_fusion_remarks) fusionRemarks_ = nullptr;
   decltype(&epifold_compile) compile_ = nullptr;
   decltype(&epifold_signature) signature_ = nullptr;
   decltype(&epifold_reference_run) evaluate_ = nullptr;

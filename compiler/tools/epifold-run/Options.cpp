@@ -98,8 +98,19 @@ std::variant<RunToolOptions, int> parseRunOptions(int argc, char **argv) {
   app.add_flag("--cast", options.cast,
                "Convert tensors to the types that the graph wants");
   app.add_option("--fusion", options.fusion,
-                 "Of a graph: none, all, or names with commas")
+                 "Of a graph: none, all, or names with commas, '-' before "
+                 "those to leave out")
       ->type_name("SET");
+  app.add_flag("--remarks{all}", options.remarks,
+               "Of a graph: say on stderr what fused and what did not, and "
+               "why; =fused or =missed for a part of it")
+      ->check(CLI::IsMember({"all", "fused", "missed"}))
+      ->type_name("");
+  app.add_option("--load-pass-plugin", options.plugins,
+                 "Of a graph: pass plugin whose fusions --fusion may name; may "
+                 "be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.add_option("--target", options.target,
                  "Compile a graph for, or use of an executable, this target "
                  "only (sm_80, sm_90a)")

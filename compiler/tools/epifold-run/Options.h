@@ -32,7 +32,9 @@ struct RunToolOptions {
   double atol = 0;
   bool tolerant = false; ///< --rtol or --atol was given.
   bool cast = false;
-  std::string fusion; ///< Empty: the compiler's default.
+  std::string fusion;  ///< Empty: the compiler's default.
+  std::string remarks; ///< "all", "fused", "missed", or empty: none.
+  std::vector<std::string> plugins;
   std::string target; ///< Empty: what suits the device.
   std::string level;  ///< Of the reference: "graph", "kernel" or empty.
   std::string cacheDir;

@@ -67,6 +67,7 @@ private:
   Expected<void> chooseDevice();
   Expected<const CompilerLibrary *> compiler();
   std::string compilerOptions() const;
+  Expected<void> printRemarks();
   Expected<Outcome> runOnReference();
   Expected<Outcome> runOnDevice();
   Expected<Executable> loadExecutable();
@@ -129,6 +130,9 @@ Expected<const CompilerLibrary *> Tool::compiler() {
     if (!opened)
       return opened.error();
     compiler_ = *opened;
+    for (const std::string &plugin : options_.plugins)
+      if (Expected<void> loaded = compiler_->loadPassPlugin(plugin); !loaded)
+        return loaded.error();
   }
   return &*compiler_;
 }
@@ -137,6 +141,8 @@ std::string Tool::compilerOptions() const {
   nlohmann::json json = {{"name", options_.file}};
   if (!options_.fusion.empty())
     json["fusion"] = options_.fusion;
+  if (!options_.remarks.empty())
+    json["remarks"] = options_.remarks;
   if (device_) {
     std::string target = options_.target;
     const DeviceInfo &info = device_->info();
@@ -151,6 +157,26 @@ std::string Tool::compilerOptions() const {
     json["level"] = level;
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Expected<void> Tool::printRemarks() {
+  if (options_.remarks.empty())
+    return {};
+  if (isExecutable_)
+    return Error(ErrorCode::InvalidArgument,
+                 fmt::format("'{}' is compiled already: --remarks applies to "
+                             "graphs",
+                             options_.file));
+  Expected<const CompilerLibrary *> library = compiler();
+  if (!library)
+    return library.error();
+  Expected<std::vector<std::string>> remarks =
+      (*library)->fusionRemarks(bytes_, compilerOptions());
+  if (!remarks)
+    return remarks.error();
+  for (const std::string &remark : *remarks)
+    fmt::print(stderr, "{}\n", remark);
+  return {};
 }
 
 Expected<Outcome> Tool::runOnReference() {
@@ -288,6 +314,8 @@ Expected<bool> Tool::run() {
     return read.error();
   if (Expected<void> chosen = chooseDevice(); !chosen)
     return chosen.error();
+  if (Expected<void> told = printRemarks(); !told)
+    return told.error();
   Expected<Outcome> outcome = device_ ? runOnDevice() : runOnReference();
   if (!outcome)
     return outcome.error();

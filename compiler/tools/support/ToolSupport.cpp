@@ -31,6 +31,21 @@ int fail(const std::string &tool, const Error &error) {
   return kFailed;
 }
 
+void addRemarksOption(CLI::App &app, std::string &kinds) {
+  app.add_flag("--remarks{all}", kinds,
+               "Say on stderr what fused and what did not, and why; "
+               "=fused or =missed for a part of it")
+      ->check(CLI::IsMember({"all", "fused", "missed"}))
+      ->type_name("");
+}
+
+void addPluginOption(CLI::App &app, std::vector<std::string> &files) {
+  app.add_option("--load-pass-plugin", files,
+                 "Pass plugin whose fusions --fusion may name; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+}
+
 Expected<std::string> readFile(const std::string &path) {
   if (std::error_code error; std::filesystem::is_directory(path, error))
     return Error(ErrorCode::Io, "cannot read " + path + ": it is a folder");

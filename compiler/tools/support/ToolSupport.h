@@ -27,6 +27,12 @@ std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 /// Prints "tool: message" on stderr and returns kFailed.
 int fail(const std::string &tool, const Error &error);
 
+/// Adds `--remarks[=all|fused|missed]`; `kinds` stays empty without it.
+void addRemarksOption(CLI::App &app, std::string &kinds);
+
+/// Adds `--load-pass-plugin FILE`, which may be repeated.
+void addPluginOption(CLI::App &app, std::vector<std::string> &files);
+
 Expected<std::string> readFile(const std::string &path);
 
 /// Writes through a temporary file in the same folder, so that `path` is either

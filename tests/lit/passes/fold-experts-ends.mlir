@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fold-experts | FileCheck %s
+// RUN: epifold-opt %s --epifold-fold-experts %{verify-remarks}
 
 // Where branches fold but do not end in one value: the folded value's parts are read instead.
 
@@ -9,11 +10,13 @@
 // CHECK-COUNT-2: graph.add
 func.func @sumRoundsEachStep(%x: tensor<?x4xbf16>, %w: tensor<3x8x4xbf16>) -> tensor<?x8xbf16> {
   %w0 = graph.select %w {index = 0} : tensor<3x8x4xbf16> -> tensor<8x4xbf16>
+  // expected-remark@+1 {{of 3 experts becomes one op}}
   %y0 = graph.matmul %x, %w0 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xbf16>
   %w1 = graph.select %w {index = 1} : tensor<3x8x4xbf16> -> tensor<8x4xbf16>
   %y1 = graph.matmul %x, %w1 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xbf16>
   %w2 = graph.select %w {index = 2} : tensor<3x8x4xbf16> -> tensor<8x4xbf16>
   %y2 = graph.matmul %x, %w2 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xbf16>
+  // expected-remark@+1 {{does not fold: it rounds each partial sum, where a sum over all experts rounds once}}
   %s = graph.add %y0, %y1 : (tensor<?x8xbf16>, tensor<?x8xbf16>) -> tensor<?x8xbf16>
   %y = graph.add %s, %y2 : (tensor<?x8xbf16>, tensor<?x8xbf16>) -> tensor<?x8xbf16>
   return %y : tensor<?x8xbf16>
@@ -25,12 +28,14 @@ func.func @sumRoundsEachStep(%x: tensor<?x4xbf16>, %w: tensor<3x8x4xbf16>) -> te
 // CHECK-COUNT-2: graph.add
 func.func @sumDescends(%x: tensor<?x4xf32>, %w: tensor<3x8x4xf32>) -> tensor<?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<3x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 3 experts becomes one op}}
   %y0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<3x8x4xf32> -> tensor<8x4xf32>
   %y1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %w2 = graph.select %w {index = 2} : tensor<3x8x4xf32> -> tensor<8x4xf32>
   %y2 = graph.matmul %x, %w2 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %s = graph.add %y2, %y1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{, which takes another operand 0}}
   %y = graph.add %s, %y0 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
@@ -41,11 +46,13 @@ func.func @sumDescends(%x: tensor<?x4xf32>, %w: tensor<3x8x4xf32>) -> tensor<?x8
 // CHECK-COUNT-2: graph.add
 func.func @partialSumIsRead(%x: tensor<?x4xf32>, %w: tensor<3x8x4xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
   %w0 = graph.select %w {index = 0} : tensor<3x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 3 experts becomes one op}}
   %y0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<3x8x4xf32> -> tensor<8x4xf32>
   %y1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %w2 = graph.select %w {index = 2} : tensor<3x8x4xf32> -> tensor<8x4xf32>
   %y2 = graph.matmul %x, %w2 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{does not fold: the sum up to expert 1 is needed elsewhere}}
   %s = graph.add %y0, %y1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   %y = graph.add %s, %y2 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return %s, %y : tensor<?x8xf32>, tensor<?x8xf32>
@@ -58,9 +65,11 @@ func.func @partialSumIsRead(%x: tensor<?x4xf32>, %w: tensor<3x8x4xf32>) -> (tens
 // CHECK: graph.stack %[[P1]], %[[P0]]
 func.func @stackInAnotherOrder(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>) -> tensor<2x?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %y1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{does not fold: it takes values of expert 0 and of expert 1}}
   %y = graph.stack %y1, %y0 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<2x?x8xf32>
   return %y : tensor<2x?x8xf32>
 }
@@ -76,12 +85,14 @@ func.func @raggedRowsReadElsewhere(%x: tensor<?x4xf32>, %r: !graph.routing<exper
     -> (tensor<?x4xf32>, tensor<?x4xf32>) {
   %x0 = graph.dispatch %x, %r {expert = 0} : (tensor<?x4xf32>, !graph.routing<experts = 2, topk = 1>) -> !graph.ragged<?x4xf32>
   %w0 = graph.select %w {index = 0} : tensor<2x4x4xf32> -> tensor<4x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.matmul %x0, %w0 : (!graph.ragged<?x4xf32>, tensor<4x4xf32>) -> !graph.ragged<?x4xf32>
   %x1 = graph.dispatch %x, %r {expert = 1} : (tensor<?x4xf32>, !graph.routing<experts = 2, topk = 1>) -> !graph.ragged<?x4xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x4x4xf32> -> tensor<4x4xf32>
   %y1 = graph.matmul %x1, %w1 : (!graph.ragged<?x4xf32>, tensor<4x4xf32>) -> !graph.ragged<?x4xf32>
   %y = graph.combine %r, %y0, %y1 : (!graph.routing<experts = 2, topk = 1>, !graph.ragged<?x4xf32>, !graph.ragged<?x4xf32>) -> tensor<?x4xf32>
   %n1 = graph.neg %y1 : !graph.ragged<?x4xf32> -> !graph.ragged<?x4xf32>
+  // expected-remark@+1 {{does not fold: there is no such op over all experts}}
   %z = graph.combine %r, %x0, %n1 : (!graph.routing<experts = 2, topk = 1>, !graph.ragged<?x4xf32>, !graph.ragged<?x4xf32>) -> tensor<?x4xf32>
   return %y, %z : tensor<?x4xf32>, tensor<?x4xf32>
 }

@@ -1,5 +1,6 @@
 // RUN: epifold-opt %s --epifold-fold-experts=form=single-product | FileCheck %s
 // RUN: not epifold-opt %s --epifold-fold-experts=form=wide 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: epifold-opt %s --epifold-fold-experts=form=single-product %{verify-remarks}
 
 // UNKNOWN: error: form 'wide' is neither 'experts' nor 'single-product'
 
@@ -13,6 +14,8 @@
 // CHECK: return %[[Y]]
 func.func @products(%x: tensor<?x4xbf16>, %w: tensor<2x8x4xbf16>) -> tensor<2x?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xbf16> -> tensor<8x4xbf16>
+  // expected-remark@+2 {{of 2 experts becomes one op}}
+  // expected-remark@+1 {{becomes one plain product over its shared input}}
   %y0 = graph.matmul %x, %w0 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xbf16> -> tensor<8x4xbf16>
   %y1 = graph.matmul %x, %w1 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xf32>
@@ -26,6 +29,7 @@ func.func @products(%x: tensor<?x4xbf16>, %w: tensor<2x8x4xbf16>) -> tensor<2x?x
 // CHECK: %[[SPLIT:.*]] = graph.reshape %[[ALL]] : tensor<4x?x12xf32> -> tensor<4x?x2x6xf32>
 // CHECK: graph.transpose %[[SPLIT]] {permutation = array<i64: 2, 0, 1, 3>} : tensor<4x?x2x6xf32> -> tensor<2x4x?x6xf32>
 func.func @convolutions(%x: tensor<4x?x8xf32>, %w: tensor<2x6x8x3xf32>) -> tensor<2x4x?x6xf32> {
+  // expected-remark@+1 {{becomes one plain product over its shared input}}
   %y = graph.expert_causal_conv1d %x, %w {dilation = 2} : (tensor<4x?x8xf32>, tensor<2x6x8x3xf32>) -> tensor<2x4x?x6xf32>
   return %y : tensor<2x4x?x6xf32>
 }
@@ -37,7 +41,9 @@ func.func @convolutions(%x: tensor<4x?x8xf32>, %w: tensor<2x6x8x3xf32>) -> tenso
 // CHECK-NOT: graph.matmul
 func.func @inputsDiffer(%x: tensor<2x?x4xf32>, %r: !graph.ragged<2x?x4xf32>, %w: tensor<2x8x4xf32>)
     -> (tensor<2x?x8xf32>, !graph.ragged<2x?x8xf32>) {
+  // expected-remark@+1 {{the experts' inputs differ}}
   %y = graph.expert_matmul %x, %w : (tensor<2x?x4xf32>, tensor<2x8x4xf32>) -> tensor<2x?x8xf32>
+  // expected-remark@+1 {{the experts' inputs differ}}
   %z = graph.expert_matmul %r, %w : (!graph.ragged<2x?x4xf32>, tensor<2x8x4xf32>) -> !graph.ragged<2x?x8xf32>
   return %y, %z : tensor<2x?x8xf32>, !graph.ragged<2x?x8xf32>
 }
@@ -46,6 +52,7 @@ func.func @inputsDiffer(%x: tensor<2x?x4xf32>, %r: !graph.ragged<2x?x4xf32>, %w:
 // CHECK-LABEL: func.func @batchAndTimeAreDynamic(
 // CHECK: graph.expert_causal_conv1d
 func.func @batchAndTimeAreDynamic(%x: tensor<?x?x8xf32>, %w: tensor<2x6x8x3xf32>) -> tensor<2x?x?x6xf32> {
+  // expected-remark@+1 {{batch and time are both dynamic}}
   %y = graph.expert_causal_conv1d %x, %w : (tensor<?x?x8xf32>, tensor<2x6x8x3xf32>) -> tensor<2x?x?x6xf32>
   return %y : tensor<2x?x?x6xf32>
 }

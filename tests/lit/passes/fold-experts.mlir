@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fold-experts | FileCheck %s
+// RUN: epifold-opt %s --epifold-fold-experts %{verify-remarks}
 
 // What folds: one function for each kind of branch, of shared value and of end.
 
@@ -8,6 +9,7 @@
 // CHECK-NEXT: return %[[Y]]
 func.func @convolutions(%x: tensor<?x8xf32>, %w: tensor<3x8x8x3xf32>) -> tensor<3x?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<3x8x8x3xf32> -> tensor<8x8x3xf32>
+  // expected-remark@+1 {{of 3 experts becomes one op}}
   %y0 = graph.causal_conv1d %x, %w0 {dilation = 2} : (tensor<?x8xf32>, tensor<8x8x3xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<3x8x8x3xf32> -> tensor<8x8x3xf32>
   %y1 = graph.causal_conv1d %x, %w1 {dilation = 2} : (tensor<?x8xf32>, tensor<8x8x3xf32>) -> tensor<?x8xf32>
@@ -26,6 +28,7 @@ func.func @productsOfASharedInput(%x: tensor<?x4xbf16>, %w: tensor<2x8x4xbf16>) 
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xbf16> -> tensor<8x4xbf16>
   %y1 = graph.matmul %x, %w1 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xf32>
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xbf16> -> tensor<8x4xbf16>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.matmul %x, %w0 : (tensor<?x4xbf16>, tensor<8x4xbf16>) -> tensor<?x8xf32>
   %y = graph.stack %y0, %y1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<2x?x8xf32>
   return %y : tensor<2x?x8xf32>
@@ -40,6 +43,7 @@ func.func @productsOfASharedInput(%x: tensor<?x4xbf16>, %w: tensor<2x8x4xbf16>) 
 // CHECK-NOT: graph.matmul
 func.func @productsOfABatch(%x: tensor<2x?x4xf32>, %w: tensor<3x8x4xf32>) -> tensor<3x2x?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<3x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 3 experts becomes one op}}
   %y0 = graph.matmul %x, %w0 : (tensor<2x?x4xf32>, tensor<8x4xf32>) -> tensor<2x?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<3x8x4xf32> -> tensor<8x4xf32>
   %y1 = graph.matmul %x, %w1 : (tensor<2x?x4xf32>, tensor<8x4xf32>) -> tensor<2x?x8xf32>
@@ -57,9 +61,12 @@ func.func @productsOfABatch(%x: tensor<2x?x4xf32>, %w: tensor<3x8x4xf32>) -> ten
 // CHECK-NEXT: return %[[Y]]
 func.func @chains(%x: tensor<?x4xf32>, %up: tensor<2x8x4xf32>, %down: tensor<2x4x8xf32>) -> tensor<2x?x4xf32> {
   %u0 = graph.select %up {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %h0 = graph.matmul %x, %u0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %a0 = graph.relu %h0 : tensor<?x8xf32> -> tensor<?x8xf32>
   %d0 = graph.select %down {index = 0} : tensor<2x4x8xf32> -> tensor<4x8xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.matmul %a0, %d0 : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x4xf32>
   %u1 = graph.select %up {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %h1 = graph.matmul %x, %u1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
@@ -78,8 +85,10 @@ func.func @chains(%x: tensor<?x4xf32>, %up: tensor<2x8x4xf32>, %down: tensor<2x4
 // CHECK: graph.add %[[P]], %[[ROW]] : (tensor<2x?x8xf32>, tensor<2x1x8xf32>) -> tensor<2x?x8xf32>
 func.func @biasOfEachExpert(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %b: tensor<2x8xf32>) -> tensor<2x?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %p0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %b0 = graph.select %b {index = 0} : tensor<2x8xf32> -> tensor<8xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.add %p0, %b0 : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %p1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
@@ -99,13 +108,16 @@ func.func @biasOfEachExpert(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %b: tens
 // CHECK-NEXT: return %[[Y]]
 func.func @gatesAndSum(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %g: tensor<?x2xf32>) -> tensor<?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %p0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %g0 = graph.slice %g {dim = 1, end = 1} : tensor<?x2xf32> -> tensor<?x1xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %t0 = graph.mul %g0, %p0 : (tensor<?x1xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %p1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %g1 = graph.slice %g {dim = 1, begin = -1} : tensor<?x2xf32> -> tensor<?x1xf32>
   %t1 = graph.mul %g1, %p1 : (tensor<?x1xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{and the sums after it, over 2 experts, become one graph.reduce_sum}}
   %y = graph.add %t0, %t1 : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
@@ -117,11 +129,13 @@ func.func @gatesAndSum(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %g: tensor<?x
 // CHECK-NEXT: return %[[Y]]
 func.func @sumOfThree(%x: tensor<?x4xf64>, %w: tensor<3x8x4xf64>) -> tensor<?x8xf64> {
   %w0 = graph.select %w {index = 0} : tensor<3x8x4xf64> -> tensor<8x4xf64>
+  // expected-remark@+1 {{of 3 experts becomes one op}}
   %p0 = graph.matmul %x, %w0 : (tensor<?x4xf64>, tensor<8x4xf64>) -> tensor<?x8xf64>
   %w1 = graph.select %w {index = 1} : tensor<3x8x4xf64> -> tensor<8x4xf64>
   %p1 = graph.matmul %x, %w1 : (tensor<?x4xf64>, tensor<8x4xf64>) -> tensor<?x8xf64>
   %w2 = graph.select %w {index = 2} : tensor<3x8x4xf64> -> tensor<8x4xf64>
   %p2 = graph.matmul %x, %w2 : (tensor<?x4xf64>, tensor<8x4xf64>) -> tensor<?x8xf64>
+  // expected-remark@+1 {{and the sums after it, over 3 experts, become one graph.reduce_sum}}
   %s = graph.add %p1, %p0 : (tensor<?x8xf64>, tensor<?x8xf64>) -> tensor<?x8xf64>
   %y = graph.add %s, %p2 : (tensor<?x8xf64>, tensor<?x8xf64>) -> tensor<?x8xf64>
   return %y : tensor<?x8xf64>
@@ -141,9 +155,12 @@ func.func @routedRows(%x: tensor<?x4xbf16>, %r: !graph.routing<experts = 2, topk
     -> tensor<?x8xbf16> {
   %x0 = graph.dispatch %x, %r {expert = 0} : (tensor<?x4xbf16>, !graph.routing<experts = 2, topk = 1>) -> !graph.ragged<?x4xbf16>
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xbf16> -> tensor<8x4xbf16>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %p0 = graph.matmul %x0, %w0 : (!graph.ragged<?x4xbf16>, tensor<8x4xbf16>) -> !graph.ragged<?x8xf32>
   %s0 = graph.dispatch_slot %s, %r {expert = 0} : (tensor<?x1xf32>, !graph.routing<experts = 2, topk = 1>) -> !graph.ragged<?x1xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %m0 = graph.mul %p0, %s0 : (!graph.ragged<?x8xf32>, !graph.ragged<?x1xf32>) -> !graph.ragged<?x8xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.cast %m0 : !graph.ragged<?x8xf32> -> !graph.ragged<?x8xbf16>
   %x1 = graph.dispatch %x, %r {expert = 1} : (tensor<?x4xbf16>, !graph.routing<experts = 2, topk = 1>) -> !graph.ragged<?x4xbf16>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xbf16> -> tensor<8x4xbf16>
@@ -163,7 +180,9 @@ func.func @routedRows(%x: tensor<?x4xbf16>, %r: !graph.routing<experts = 2, topk
 // CHECK-NOT: graph.select
 func.func @partsOfAWeight(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>) -> tensor<2x?x4xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %v0 = graph.slice %w0 {dim = 0, begin = 2, end = 6} : tensor<8x4xf32> -> tensor<4x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.matmul %x, %v0 : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %v1 = graph.slice %w1 {dim = 0, begin = 2, end = 6} : tensor<8x4xf32> -> tensor<4x4xf32>
@@ -179,8 +198,11 @@ func.func @partsOfAWeight(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>) -> tensor<
 // CHECK: graph.softmax %[[N]] : tensor<2x?x8xf32> -> tensor<2x?x8xf32>
 func.func @normsOfRows(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %g: tensor<8xf32>) -> tensor<2x?x8xf32> {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %p0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %n0 = graph.rms_norm %p0, %g : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %y0 = graph.softmax %n0 : tensor<?x8xf32> -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %p1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
@@ -197,6 +219,7 @@ func.func @normsOfRows(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>, %g: tensor<8x
 // CHECK: return %[[P]], %[[PART]]
 func.func @oneExpertReadElsewhere(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>) -> (tensor<2x?x8xf32>, tensor<?x8xf32>) {
   %w0 = graph.select %w {index = 0} : tensor<2x8x4xf32> -> tensor<8x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %p0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x8x4xf32> -> tensor<8x4xf32>
   %p1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x8xf32>
@@ -214,9 +237,11 @@ func.func @oneExpertReadElsewhere(%x: tensor<?x4xf32>, %w: tensor<2x8x4xf32>) ->
 func.func @sharedExpert(%x: tensor<?x4xf32>, %w: tensor<2x4x4xf32>, %s: tensor<4x4xf32>) -> tensor<?x4xf32> {
   %own = graph.matmul %x, %s : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %w0 = graph.select %w {index = 0} : tensor<2x4x4xf32> -> tensor<4x4xf32>
+  // expected-remark@+1 {{of 2 experts becomes one op}}
   %p0 = graph.matmul %x, %w0 : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
   %w1 = graph.select %w {index = 1} : tensor<2x4x4xf32> -> tensor<4x4xf32>
   %p1 = graph.matmul %x, %w1 : (tensor<?x4xf32>, tensor<4x4xf32>) -> tensor<?x4xf32>
+  // expected-remark@+1 {{and the sums after it, over 2 experts, become one graph.reduce_sum}}
   %sum = graph.add %p0, %p1 : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   %y = graph.add %sum, %own : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   return %y : tensor<?x4xf32>

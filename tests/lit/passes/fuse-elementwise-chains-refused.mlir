@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fuse-elementwise-chains | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-elementwise-chains %{verify-remarks}
 
 // Launches that stay apart, each function named by the cause.
 
@@ -17,6 +18,7 @@ func.func @valueIsNeededElsewhere(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tens
     kernel.yield %n : f32
   } -> tensor<4x8xf32>
   %2 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the producer's value is needed elsewhere}}
   %3 = kernel.map ins(%1 : tensor<4x8xf32>) outs(%2 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %sum = arith.addf %a, %a : f32
@@ -37,6 +39,7 @@ func.func @producerHasTwoValues(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
     kernel.yield %a, %n : f32, f32
   } -> tensor<4x8xf32>, tensor<4x8xf32>
   %3 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the producer's value is needed elsewhere}}
   %4 = kernel.map ins(%2#1 : tensor<4x8xf32>) outs(%3 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %sum = arith.addf %a, %a : f32
@@ -55,6 +58,7 @@ func.func @producerWritesAPartOfItsBuffer(%x: tensor<4x8xf32>) -> tensor<4x16xf3
     kernel.yield %a : f32
   } -> tensor<4x16xf32>
   %2 = kernel.empty affine_map<() -> (4, 16)> : tensor<4x16xf32>
+  // expected-remark@+1 {{the producer writes a part of its buffer}}
   %3 = kernel.map ins(%1 : tensor<4x16xf32>) outs(%2 : tensor<4x16xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
@@ -72,6 +76,7 @@ func.func @othersWriteTheProducersBuffer(%x: tensor<4x8xf32>, %written: tensor<4
     kernel.yield %a : f32
   } -> tensor<4x8xf32>
   %1 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the producer writes a part of a buffer that others write}}
   %2 = kernel.map ins(%0 : tensor<4x8xf32>) outs(%1 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
@@ -92,6 +97,7 @@ func.func @producerCoversOneExpert(%x: tensor<?x8xf32>, %offsets: tensor<4xi64>)
     kernel.yield %n : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the producer covers other rows}}
   %3 = kernel.map ins(%1 : tensor<?x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %sum = arith.addf %a, %a : f32
@@ -111,6 +117,7 @@ func.func @producerHasOtherOffsets(%x: tensor<?x8xf32>, %offsets: tensor<4xi64>,
     kernel.yield %n : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the producer covers other rows}}
   %3 = kernel.map ins(%1 : tensor<?x8xf32>) offsets(%others : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %sum = arith.addf %a, %a : f32
@@ -130,6 +137,7 @@ func.func @broadcastTranscendental(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> te
     kernel.yield %e : f32
   } -> tensor<8xf32>
   %2 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the producer's value is broadcast and costly to repeat}}
   %3 = kernel.map ins(%x, %1 : tensor<4x8xf32>, tensor<8xf32>) outs(%2 : tensor<4x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #column, #id]} {
   ^bb0(%a: f32, %c: f32):
     %sum = arith.addf %a, %c : f32
@@ -149,6 +157,7 @@ func.func @broadcastDivision(%x: tensor<4x8xf32>, %p: tensor<4x1xf32>, %q: tenso
     kernel.yield %d : f32
   } -> tensor<4x1xf32>
   %2 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the producer's value is broadcast and costly to repeat}}
   %3 = kernel.map ins(%x, %1 : tensor<4x8xf32>, tensor<4x1xf32>) outs(%2 : tensor<4x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, affine_map<(r, c) -> (r, 0)>, #id]} {
   ^bb0(%a: f32, %c: f32):
     %m = arith.mulf %a, %c : f32
@@ -169,6 +178,7 @@ func.func @costlyValueIsReadAtTwoPlaces(%x: tensor<4x4xf32>) -> tensor<4x4xf32> 
     kernel.yield %e : f32
   } -> tensor<4x4xf32>
   %2 = kernel.empty affine_map<() -> (4, 4)> : tensor<4x4xf32>
+  // expected-remark@+1 {{the producer's value is read at two places}}
   %3 = kernel.map ins(%1, %1 : tensor<4x4xf32>, tensor<4x4xf32>) outs(%2 : tensor<4x4xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #turned, #id]} {
   ^bb0(%a: f32, %b: f32):
     %d = arith.subf %a, %b : f32

@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fuse-elementwise-chains | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-elementwise-chains %{verify-remarks}
 
 // Elementwise launches that become one: one function for each shape of chain.
 
@@ -28,6 +29,7 @@
 // CHECK: return %[[Y]]
 func.func @chainOfTwo(%x: tensor<?x8xbf16>) -> tensor<?x8xf32> {
   %0 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xbf16>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x : tensor<?x8xbf16>) outs(%0 : tensor<?x8xbf16>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: bf16):
     %wide = arith.extf %a : bf16 to f32
@@ -58,12 +60,14 @@ func.func @chainOfTwo(%x: tensor<?x8xbf16>) -> tensor<?x8xf32> {
 // CHECK: return
 func.func @sharedOperand(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x, %y : tensor<4x8xf32>, tensor<4x8xf32>) outs(%0 : tensor<4x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
   ^bb0(%a: f32, %b: f32):
     %sum = arith.addf %a, %b : f32
     kernel.yield %sum : f32
   } -> tensor<4x8xf32>
   %2 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %3 = kernel.map ins(%1 : tensor<4x8xf32>) outs(%2 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
@@ -86,6 +90,7 @@ func.func @sharedOperand(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8
 // CHECK: return
 func.func @broadcastCheapProducer(%x: tensor<?x8xf32>, %b: tensor<8xbf16>) -> tensor<?x8xf32> {
   %0 = kernel.empty affine_map<() -> (8)> : tensor<8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%b : tensor<8xbf16>) outs(%0 : tensor<8xf32>) attributes {domain = 1 : i64, indexing_maps = [affine_map<(c) -> (c)>, affine_map<(c) -> (c)>]} {
   ^bb0(%a: bf16):
     %wide = arith.extf %a : bf16 to f32
@@ -110,6 +115,7 @@ func.func @broadcastCheapProducer(%x: tensor<?x8xf32>, %b: tensor<8xbf16>) -> te
 // CHECK: return
 func.func @permutedCostlyProducer(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
   %0 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %e = kernel.math exp f32 %a : f32
@@ -136,6 +142,7 @@ func.func @permutedCostlyProducer(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
 // CHECK: return
 func.func @cheapProducerAtTwoPlaces(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = kernel.empty affine_map<() -> (4, 4)> : tensor<4x4xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x : tensor<4x4xf32>) outs(%0 : tensor<4x4xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
@@ -158,6 +165,7 @@ func.func @cheapProducerAtTwoPlaces(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // CHECK: return
 func.func @raggedRows(%x: tensor<?x8xf32>, %b: tensor<3x8xf32>, %c: tensor<3x8xf32>, %offsets: tensor<4xi64>) -> tensor<?x8xf32> {
   %0 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x, %b : tensor<?x8xf32>, tensor<3x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #expert, #id]} {
   ^bb0(%a: f32, %z: f32):
     %sum = arith.addf %a, %z : f32
@@ -181,6 +189,7 @@ func.func @raggedRows(%x: tensor<?x8xf32>, %b: tensor<3x8xf32>, %c: tensor<3x8xf
 // CHECK: return
 func.func @allRowsIntoThoseOfOneExpert(%x: tensor<?x8xf32>, %offsets: tensor<4xi64>) -> tensor<?x8xf32> {
   %0 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x : tensor<?x8xf32>) outs(%0 : tensor<?x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
@@ -203,6 +212,7 @@ func.func @allRowsIntoThoseOfOneExpert(%x: tensor<?x8xf32>, %offsets: tensor<4xi
 // CHECK: return
 func.func @domainIsTheProducer(%x: tensor<4x8xf32>, %o: tensor<4x16xf32>) -> tensor<4x16xf32> {
   %0 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
   %1 = kernel.map ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32

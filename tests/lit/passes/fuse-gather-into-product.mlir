@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fuse-gather-into-product | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-gather-into-product %{verify-remarks}
 
 // Products that gather their own rows, then those that do not, each function named by the cause.
 
@@ -12,6 +13,7 @@
 // CHECK: return
 func.func @grouped(%x: tensor<?x16xbf16>, %slots: tensor<?xi32>, %offsets: tensor<4xi64>, %b: tensor<3x8x16xbf16>) -> tensor<?x8xf32> {
   %0 = kernel.empty affine_map<()[s0] -> (s0 * 2, 16)> : tensor<?x16xbf16>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %1 = kernel.gather_rows src(%x : tensor<?x16xbf16>) index(%slots : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x16xbf16>) {divisor = 2 : i64} -> tensor<?x16xbf16>
   %2 = kernel.empty affine_map<()[s0] -> (s0 * 2, 8)> : tensor<?x8xf32>
   %3 = kernel.gemm a(%1 : tensor<?x16xbf16>) b(%b : tensor<3x8x16xbf16>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
@@ -28,6 +30,7 @@ func.func @grouped(%x: tensor<?x16xbf16>, %slots: tensor<?xi32>, %offsets: tenso
 // CHECK: return
 func.func @rowsOfOneExpert(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %offsets: tensor<4xi64>, %b: tensor<8x16xf32>) -> tensor<?x8xf32> {
   %0 = kernel.empty affine_map<()[s0] -> (s0 * 4, 16)> : tensor<?x16xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%slots : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x16xf32>) {divisor = 4 : i64, group = 1 : i64} -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0 * 4, 8)> : tensor<?x8xf32>
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<8x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {group = 1 : i64, indexing_maps = [#rn]} {
@@ -47,6 +50,7 @@ func.func @rowsAreGatheredAlready(%x: tensor<?x16xf32>, %first: tensor<?xi32>, %
   %0 = kernel.empty affine_map<()[s0] -> (s0, 16)> : tensor<?x16xf32>
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%first : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x16xf32>) -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the product gathers other rows already}}
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<3x8x16xf32>) gather(%second : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
@@ -63,6 +67,7 @@ func.func @rowsAreNeededElsewhere(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %
   %0 = kernel.empty affine_map<()[s0] -> (s0, 16)> : tensor<?x16xf32>
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%slots : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x16xf32>) -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the gathered rows are needed elsewhere}}
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<3x8x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
@@ -80,6 +85,7 @@ func.func @gatherReports(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %offsets: 
   %0 = kernel.empty affine_map<()[s0] -> (s0, 16)> : tensor<?x16xf32>
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%slots : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x16xf32>) {report} -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the gather reports indices outside the table}}
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<3x8x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
@@ -96,6 +102,7 @@ func.func @productIsDense(%x: tensor<?x16xf32>, %index: tensor<?xi32>, %b: tenso
   %0 = kernel.empty affine_map<()[s0] -> (s0, 16)> : tensor<?x16xf32>
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%index : tensor<?xi32>) outs(%0 : tensor<?x16xf32>) -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the gather covers other rows than the product}}
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<8x16xf32>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
@@ -112,6 +119,7 @@ func.func @gatherHasOtherOffsets(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %o
   %0 = kernel.empty affine_map<()[s0] -> (s0, 16)> : tensor<?x16xf32>
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%slots : tensor<?xi32>) offsets(%others : tensor<4xi64>) outs(%0 : tensor<?x16xf32>) -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the gather covers other rows than the product}}
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<3x8x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
@@ -128,6 +136,7 @@ func.func @gatherCoversOneExpert(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %o
   %0 = kernel.empty affine_map<()[s0] -> (s0, 16)> : tensor<?x16xf32>
   %1 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%slots : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%0 : tensor<?x16xf32>) {group = 0 : i64} -> tensor<?x16xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the gather covers other rows than the product}}
   %3 = kernel.gemm a(%1 : tensor<?x16xf32>) b(%b : tensor<3x8x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
@@ -143,6 +152,7 @@ func.func @gatherCoversOneExpert(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %o
 func.func @othersWriteTheRowsBuffer(%x: tensor<?x16xf32>, %slots: tensor<?xi32>, %offsets: tensor<4xi64>, %b: tensor<3x8x16xf32>, %written: tensor<?x16xf32>) -> tensor<?x8xf32> {
   %0 = kernel.gather_rows src(%x : tensor<?x16xf32>) index(%slots : tensor<?xi32>) offsets(%offsets : tensor<4xi64>) outs(%written : tensor<?x16xf32>) -> tensor<?x16xf32>
   %1 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the gathered rows are part of a buffer that others write}}
   %2 = kernel.gemm a(%0 : tensor<?x16xf32>) b(%b : tensor<3x8x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%1 : tensor<?x8xf32>) attributes {indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32

@@ -1,4 +1,5 @@
-// RUN: epifold-opt %s --split-input-file --epifold-fuse-glue-into-epilogue | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-glue-into-epilogue | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-glue-into-epilogue %{verify-remarks}
 
 // Launches after a product that it must not take, though types and maps alone would allow it.
 
@@ -16,14 +17,13 @@ func.func @launchCoversFewerDynamicRows(%a: tensor<2x?x16xf32>, %b: tensor<2x8x1
     kernel.yield %acc : f32
   } -> tensor<2x?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (2, s0 - 3, 8)> : tensor<2x?x8xf32>
+  // expected-remark@+1 {{the launch's domain is not the product's result}}
   %3 = kernel.map ins(%1 : tensor<2x?x8xf32>) outs(%2 : tensor<2x?x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id3, #id3]} {
   ^bb0(%p: f32):
     kernel.yield %p : f32
   } -> tensor<2x?x8xf32>
   return %3 : tensor<2x?x8xf32>
 }
-
-// -----
 
 #id = affine_map<(r, n) -> (r, n)>
 #rn = affine_map<(g, r, n) -> (r, n)>
@@ -38,6 +38,7 @@ func.func @launchWritesTheProductsBuffer(%a: tensor<4x16xf32>, %b: tensor<8x16xf
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   } -> tensor<4x8xf32>
+  // expected-remark@+1 {{the launch writes into the product}}
   %2 = kernel.map ins(%1 : tensor<4x8xf32>) outs(%1 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32

@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fuse-glue-into-epilogue | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-glue-into-epilogue %{verify-remarks}
 
 // Launches that stay beside their product, each function named by the cause.
 
@@ -37,6 +38,7 @@ func.func @productIsNeededElsewhere(%a: tensor<4x16xf32>, %b: tensor<8x16xf32>) 
     kernel.yield %acc : f32
   } -> tensor<4x8xf32>
   %2 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the product is needed elsewhere}}
   %3 = kernel.map ins(%1 : tensor<4x8xf32>) outs(%2 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32
@@ -58,6 +60,7 @@ func.func @productHasTwoValues(%a: tensor<4x16xf32>, %b: tensor<8x16xf32>) -> te
     kernel.yield %acc, %t : f32, f32
   } -> tensor<4x8xf32>, tensor<4x8xf32>
   %3 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the product is needed elsewhere}}
   %4 = kernel.map ins(%2#1 : tensor<4x8xf32>) outs(%3 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32
@@ -76,6 +79,7 @@ func.func @othersWriteTheProductsBuffer(%a: tensor<4x16xf32>, %b: tensor<8x16xf3
     kernel.yield %acc : f32
   } -> tensor<4x8xf32>
   %1 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{the product writes a part of a buffer others write}}
   %2 = kernel.map ins(%0 : tensor<4x8xf32>) outs(%1 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32
@@ -96,6 +100,7 @@ func.func @launchCoversAllRows(%a: tensor<?x16xf32>, %b: tensor<3x8x16xf32>, %of
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the launch covers other rows than the product}}
   %3 = kernel.map ins(%1 : tensor<?x8xf32>) outs(%2 : tensor<?x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32
@@ -115,6 +120,7 @@ func.func @launchCoversOneExpert(%a: tensor<?x16xf32>, %b: tensor<3x8x16xf32>, %
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{the launch covers other rows than the product}}
   %3 = kernel.map ins(%1 : tensor<?x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {domain = 1 : i64, group = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32
@@ -135,6 +141,7 @@ func.func @domainIsNotTheResult(%a: tensor<4x16xf32>, %b: tensor<8x16xf32>) -> t
     kernel.yield %acc : f32
   } -> tensor<4x8xf32>
   %2 = kernel.empty affine_map<() -> (4, 3)> : tensor<4x3xf32>
+  // expected-remark@+1 {{the launch's domain is not the product's result}}
   %3 = kernel.map ins(%1 : tensor<4x8xf32>) outs(%2 : tensor<4x3xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %n = arith.negf %p : f32
@@ -154,6 +161,7 @@ func.func @launchReadsAtAnotherPlace(%a: tensor<8x16xf32>, %b: tensor<8x16xf32>)
     kernel.yield %acc : f32
   } -> tensor<8x8xf32>
   %2 = kernel.empty affine_map<() -> (8, 8)> : tensor<8x8xf32>
+  // expected-remark@+1 {{the launch reads the product at another place}}
   %3 = kernel.map ins(%1, %1 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%2 : tensor<8x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, affine_map<(r, n) -> (n, r)>, #id]} {
   ^bb0(%p: f32, %q: f32):
     %s = arith.addf %p, %q : f32
@@ -179,6 +187,7 @@ func.func @productsOfDifferentInputs(%a: tensor<4x16xf32>, %c: tensor<4x16xf32>,
     kernel.yield %acc : f32
   } -> tensor<4x8xf32>
   %4 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{its products do not share their input}}
   %5 = kernel.map ins(%1, %3 : tensor<4x8xf32>, tensor<4x8xf32>) outs(%4 : tensor<4x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
   ^bb0(%p: f32, %q: f32):
     %s = arith.addf %p, %q : f32
@@ -203,6 +212,7 @@ func.func @productsOfDifferentDilations(%a: tensor<1x4x16xf32>, %b: tensor<3x8x1
     kernel.yield %acc : f32
   } -> tensor<4x8xf32>
   %4 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  // expected-remark@+1 {{its products do not share their input}}
   %5 = kernel.map ins(%1, %3 : tensor<4x8xf32>, tensor<4x8xf32>) outs(%4 : tensor<4x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
   ^bb0(%p: f32, %q: f32):
     %s = arith.addf %p, %q : f32

@@ -1,4 +1,5 @@
 // RUN: epifold-opt %s --epifold-fuse-glue-into-epilogue | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-glue-into-epilogue %{verify-remarks}
 
 // Elementwise launches that move into the epilogues of products: one function for each kind of product and of glue.
 
@@ -37,6 +38,7 @@ func.func @denseBiasActivationResidual(%a: tensor<?x16xbf16>, %b: tensor<8x16xbf
     kernel.yield %p : bf16
   } -> tensor<?x8xbf16>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.map ins(%1, %bias : tensor<?x8xbf16>, tensor<8xf32>) outs(%2 : tensor<?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #column, #id]} {
   ^bb0(%p: bf16, %c: f32):
     %w = arith.extf %p : bf16 to f32
@@ -44,12 +46,14 @@ func.func @denseBiasActivationResidual(%a: tensor<?x16xbf16>, %b: tensor<8x16xbf
     kernel.yield %s : f32
   } -> tensor<?x8xf32>
   %4 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %5 = kernel.map ins(%3 : tensor<?x8xf32>) outs(%4 : tensor<?x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%s: f32):
     %t = kernel.math silu f32 %s : f32
     kernel.yield %t : f32
   } -> tensor<?x8xf32>
   %6 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %7 = kernel.map ins(%5, %x : tensor<?x8xf32>, tensor<?x8xbf16>) outs(%6 : tensor<?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
   ^bb0(%t: f32, %r: bf16):
     %w = arith.extf %r : bf16 to f32
@@ -71,6 +75,7 @@ func.func @denseIntoAGreaterBuffer(%a: tensor<5x16xf32>, %b: tensor<8x16xf32>, %
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   } -> tensor<5x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %2 = kernel.map ins(%1 : tensor<5x8xf32>) outs(%o : tensor<10x8xf32>) attributes {domain = 0 : i64, indexing_maps = [#id, affine_map<(r, n) -> (r + 5, n)>]} {
   ^bb0(%p: f32):
     kernel.yield %p : f32
@@ -92,6 +97,7 @@ func.func @batchedBias(%a: tensor<3x?x16xf32>, %b: tensor<3x8x16xf32>, %bias: te
     kernel.yield %acc : f32
   } -> tensor<3x?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (3, s0, 8)> : tensor<3x?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.map ins(%1, %bias : tensor<3x?x8xf32>, tensor<3x1x8xf32>) outs(%2 : tensor<3x?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id3, affine_map<(g, r, n) -> (g, 0, n)>, #id3]} {
   ^bb0(%p: f32, %c: f32):
     %s = arith.addf %p, %c : f32
@@ -115,6 +121,7 @@ func.func @convolutionActivationCast(%a: tensor<2x?x16xbf16>, %b: tensor<3x8x16x
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0 * 2, 8)> : tensor<?x8xbf16>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.map ins(%1 : tensor<?x8xf32>) outs(%2 : tensor<?x8xbf16>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %t = kernel.math gelu_erf bf16 %p : f32
@@ -141,12 +148,14 @@ func.func @raggedBiasAndRoutingWeight(%a: tensor<?x16xf32>, %b: tensor<3x8x16xf3
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.map ins(%1, %bias : tensor<?x8xf32>, tensor<3x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, affine_map<(r, n)[e] -> (e, n)>, #id]} {
   ^bb0(%p: f32, %c: f32):
     %sum = arith.addf %p, %c : f32
     kernel.yield %sum : f32
   } -> tensor<?x8xf32>
   %4 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %5 = kernel.map ins(%3, %s : tensor<?x8xf32>, tensor<?x1xf32>) offsets(%offsets : tensor<4xi64>) outs(%4 : tensor<?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, affine_map<(r, n) -> (r, 0)>, #id]} {
   ^bb0(%p: f32, %w: f32):
     %y = arith.mulf %p, %w : f32
@@ -168,6 +177,7 @@ func.func @rowsOfOneExpert(%a: tensor<?x16xf32>, %b: tensor<8x16xf32>, %offsets:
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %2 = kernel.map ins(%1 : tensor<?x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%shared : tensor<?x8xf32>) attributes {domain = 1 : i64, group = 2 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %t = kernel.math tanh f32 %p : f32
@@ -198,12 +208,14 @@ func.func @gateAndUp(%a: tensor<?x16xbf16>, %gate: tensor<8x16xbf16>, %up: tenso
     kernel.yield %s : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.gemm a(%a : tensor<?x16xbf16>) b(%up : tensor<8x16xbf16>) extras(%bias : tensor<8xf32>) outs(%2 : tensor<?x8xf32>) attributes {indexing_maps = [affine_map<(g, r, n) -> (n)>, #rn]} {
   ^bb0(%acc: f32, %c: f32):
     %s = arith.subf %acc, %c : f32
     kernel.yield %s : f32
   } -> tensor<?x8xf32>
   %4 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xbf16>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %5 = kernel.map ins(%1, %3 : tensor<?x8xf32>, tensor<?x8xf32>) outs(%4 : tensor<?x8xbf16>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
   ^bb0(%g: f32, %u: f32):
     %t = kernel.math silu bf16 %g : f32
@@ -231,12 +243,14 @@ func.func @gateAndUpOfOneWeight(%a: tensor<?x16xf32>, %b: tensor<3x16x16xf32>, %
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.gemm a(%a : tensor<?x16xf32>) b(%b : tensor<3x16x16xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf32>)
     attributes {b_begins = array<i64: 8>, columns = 8 : i64, indexing_maps = [#rn]} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %4 = kernel.empty affine_map<()[s0] -> (s0, 8)> : tensor<?x8xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %5 = kernel.map ins(%1, %3 : tensor<?x8xf32>, tensor<?x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%4 : tensor<?x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
   ^bb0(%g: f32, %u: f32):
     %h = arith.mulf %g, %u : f32
@@ -259,6 +273,7 @@ func.func @groupedGatheredCast(%a: tensor<?x16xf16>, %b: tensor<3x8x16xf16>, %sl
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0 * 2, 8)> : tensor<?x8xf16>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
   %3 = kernel.map ins(%1 : tensor<?x8xf32>) offsets(%offsets : tensor<4xi64>) outs(%2 : tensor<?x8xf16>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%p: f32):
     %y = arith.truncf %p : f32 to f16

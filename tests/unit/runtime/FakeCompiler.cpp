@@ -32,7 +32,8 @@ extern "C" {
 
 int epifold_abi_version() {
   const char *version = std::getenv("FAKE_COMPILER_VERSION");
-  return version ? std::atoi(version) : EPIFOLD_ABI_VERSION;
+  return version ? static_cast<int>(std::strtol(version, nullptr, 10))
+                 : EPIFOLD_ABI_VERSION;
 }
 
 int epifold_compile(const char *data, size_t size, const char *,
@@ -43,6 +44,24 @@ int epifold_compile(const char *data, size_t size, const char *,
   std::vector<uint8_t> bytes =
       epifold::runtime::serialize(epifold::test::makeDoubleAdd(100));
   out(outContext, bytes.data(), bytes.size());
+  return 0;
+}
+
+int epifold_load_pass_plugin(const char *, epifold_text_sink, void *,
+                             epifold_error_sink error, void *errorContext) {
+  constexpr std::string_view kMessage = "this compiler loads no plugin";
+  error(errorContext, kMessage.data(), kMessage.size());
+  return 1;
+}
+
+void epifold_fusion_names(epifold_text_sink, void *) {}
+
+int epifold_fusion_remarks(const char *data, size_t size, const char *,
+                           epifold_text_sink out, void *outContext,
+                           epifold_error_sink error, void *errorContext) {
+  if (!known(data, size, error, errorContext))
+    return 1;
+  out(outContext, "graph.mlir:1:1: remark: [fuse] double is one launch");
   return 0;
 }
 

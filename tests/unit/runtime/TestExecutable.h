@@ -20,8 +20,11 @@ makeModule(const std::string &entry,
   runtime::ModuleDesc module;
   module.entry = entry;
   for (const std::string &target : targets) {
-    std::string ptx = ".version 8.0\n.target " + target + "\n.visible .entry " +
-                      entry + "()\n{}\n";
+    std::string ptx = ".version 8.0\n.target ";
+    ptx += target;
+    ptx += "\n.visible .entry ";
+    ptx += entry;
+    ptx += "()\n{}\n";
     module.images.push_back({target, {ptx.begin(), ptx.end()}, {}});
   }
   return module;

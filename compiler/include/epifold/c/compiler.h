@@ -63,22 +63,44 @@ typedef void (*epifold_signature_sink)(void *context,
                                        const epifold_signature_entry *entry);
 typedef void (*epifold_error_sink)(void *context, const char *message,
                                    size_t size);
+typedef void (*epifold_text_sink)(void *context, const char *text);
 
 /* EPIFOLD_ABI_VERSION of the library. */
 EPIFOLD_C_API int epifold_abi_version(void);
+
+/* Loads an MLIR pass plugin for the rest of the process: `out` is called once
+ * for each fusion that it adds. Returns 0, or 1 after a call of `error`. */
+EPIFOLD_C_API int epifold_load_pass_plugin(const char *path,
+                                           epifold_text_sink out,
+                                           void *out_context,
+                                           epifold_error_sink error,
+                                           void *error_context);
+
+/* Calls `out` for each name that the option "fusion" takes, in the order in
+ * which the fusions run. */
+EPIFOLD_C_API void epifold_fusion_names(epifold_text_sink out,
+                                        void *out_context);
 
 /* The functions below take a graph as MLIR text or bytecode and options as a
  * JSON object ("" means none). They return 0 on success and 1 after one or more
  * calls of `error`. All are safe to call from several threads at once. */
 
 /* Compiles to the bytes of an executable: `out` is called once.
- * Options: "fusion": "none" | "all" | "a,b"; "targets": ["sm_90a", "sm_80"];
- * "name": file name for messages. */
+ * Options: "fusion": "none" | "all" | "a,b" | "all,-a"; "targets": ["sm_90a",
+ * "sm_80"]; "name": file name for messages. */
 EPIFOLD_C_API int epifold_compile(const char *data, size_t size,
                                   const char *options_json,
                                   epifold_bytes_sink out, void *out_context,
                                   epifold_error_sink error,
                                   void *error_context);
+
+/* Lowers the graph and tells what fused and what did not: `out` is called once
+ * a remark. Options: "fusion"; "remarks": "all" | "fused" | "missed"; "name".
+ */
+EPIFOLD_C_API int
+epifold_fusion_remarks(const char *data, size_t size, const char *options_json,
+                       epifold_text_sink out, void *out_context,
+                       epifold_error_sink error, void *error_context);
 
 /* Lists arguments, then results, in order. Options: "name". */
 EPIFOLD_C_API int epifold_signature(const char *data, size_t size,
