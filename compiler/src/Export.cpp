@@ -216,7 +216,7 @@ private:
         if (failed(variants))
           anyFailed = true;
         else
-          kernels[i] = joinVariants(*variants);
+          kernels[i] = std::move(*variants);
       }
     };
     size_t threads = options.threads
@@ -230,47 +230,33 @@ private:
       worker.join();
     if (anyFailed)
       return failure();
-    for (const ptx::EmittedKernel &kernel : kernels) {
-      runtime::ModuleDesc module;
-      module.entry = kernel.entry;
-      for (const ptx::KernelImage &image : kernel.images)
-        module.images.push_back(
-            {image.target,
-             std::vector<uint8_t>(image.ptx.begin(), image.ptx.end()),
-             {}});
-      desc.modules.push_back(std::move(module));
-      remarks.insert(remarks.end(), kernel.remarks.begin(),
-                     kernel.remarks.end());
+    for (const std::vector<ptx::EmittedKernel> &variants : kernels) {
+      firstModules.push_back(desc.modules.size());
+      for (const ptx::EmittedKernel &variant : variants) {
+        addModule(variant);
+        llvm::append_range(remarks, variant.remarks);
+      }
     }
     return success();
   }
 
-  /// The first variant, with the images of those that are launched alike.
-  static ptx::EmittedKernel
-  joinVariants(MutableArrayRef<ptx::EmittedKernel> variants) {
-    ptx::EmittedKernel joined = std::move(variants.front());
-    for (ptx::EmittedKernel &variant : variants.drop_front())
-      if (variant.grid == joined.grid && variant.block == joined.block &&
-          variant.dynamicSharedBytes == joined.dynamicSharedBytes &&
-          variant.tensorMaps.empty() && !variant.limitedSize)
-        llvm::append_range(joined.images, variant.images);
-    return joined;
+  void addModule(const ptx::EmittedKernel &kernel) {
+    runtime::ModuleDesc module;
+    module.entry = kernel.entry;
+    for (const ptx::KernelImage &image : kernel.images)
+      module.images.push_back(
+          {image.target,
+           std::vector<uint8_t>(image.ptx.begin(), image.ptx.end()),
+           {}});
+    desc.modules.push_back(std::move(module));
   }
 
   void addLaunch(Operation *op) {
-    const ptx::EmittedKernel &kernel = kernels[kernelOf[op]];
+    unsigned number = kernelOf[op];
     runtime::KernelLaunch launch;
-    launch.module = kernelOf[op];
-    SmallVector<AffineExpr> gridSizes;
-    for (auto [operand, dim] : kernel.gridDims)
-      gridSizes.push_back(plan.getSizes(op->getOperand(operand))[dim]);
-    for (auto [i, size] : llvm::enumerate(kernel.grid.getResults()))
-      launch.grid[i] = expr(size.replaceSymbols(gridSizes));
-    for (auto [i, threads] : llvm::enumerate(kernel.block))
-      launch.block[i] = threads;
-    launch.sharedBytes = kernel.dynamicSharedBytes;
-    for (const ptx::KernelParameter &parameter : kernel.parameters)
-      launch.args.push_back(argumentOf(op, parameter));
+    for (auto [i, kernel] : llvm::enumerate(kernels[number]))
+      launch.variants.push_back(
+          variantOf(op, kernel, firstModules[number] + i));
     runtime::LaunchDesc entry;
     entry.body = std::move(launch);
     entry.label = labelOf(op);
@@ -280,24 +266,66 @@ private:
     desc.launches.push_back(std::move(entry));
   }
 
+  runtime::KernelVariant variantOf(Operation *op,
+                                   const ptx::EmittedKernel &kernel,
+                                   runtime::ModuleIndex module) {
+    runtime::KernelVariant variant;
+    variant.module = module;
+    SmallVector<AffineExpr> sizes;
+    for (auto [operand, dim] : kernel.gridDims)
+      sizes.push_back(plan.getSizes(op->getOperand(operand))[dim]);
+    auto sizeExpr = [&](AffineExpr size) {
+      return expr(size.replaceSymbols(sizes));
+    };
+    if (kernel.limitedSize)
+      variant.limit = {sizeExpr(kernel.limitedSize), kernel.sizeLimit};
+    for (auto [i, size] : llvm::enumerate(kernel.grid.getResults()))
+      variant.grid[i] = sizeExpr(size);
+    for (auto [i, threads] : llvm::enumerate(kernel.block))
+      variant.block[i] = threads;
+    variant.sharedBytes = kernel.dynamicSharedBytes;
+    variant.overlapsPrevious = kernel.overlapsPrevious;
+    for (const ptx::KernelParameter &parameter : kernel.parameters) {
+      if (parameter.kind != ptx::KernelParameter::Kind::TensorMap) {
+        variant.args.push_back(argumentOf(op, parameter));
+        continue;
+      }
+      const ptx::TensorMap &map = kernel.tensorMaps[parameter.map];
+      runtime::TensorMapArg argument;
+      argument.base = pointerTo(op, map.operand);
+      argument.type =
+          *dataTypeOf(cast<ShapedType>(op->getOperand(map.operand).getType())
+                          .getElementType());
+      llvm::append_range(argument.sizes, llvm::map_range(map.sizes, sizeExpr));
+      llvm::append_range(argument.strides,
+                         llvm::map_range(map.strides, sizeExpr));
+      argument.box.assign(map.box.begin(), map.box.end());
+      variant.args.push_back(std::move(argument));
+    }
+    return variant;
+  }
+
+  runtime::PointerArg pointerTo(Operation *op, unsigned number) {
+    // An out that no launch has written yet has its place as this launch's
+    // result.
+    auto launch = cast<DestinationStyleOpInterface>(op);
+    OpOperand &use = op->getOpOperand(number);
+    MemoryPlan::Place place = plan.getPlace(
+        launch.isDpsInit(&use) ? launch.getTiedOpResult(&use) : use.get());
+    runtime::PointerArg pointer;
+    pointer.buffer = place.buffer;
+    if (place.offset != getAffineConstantExpr(0, op->getContext()))
+      pointer.offset = expr(place.offset);
+    return pointer;
+  }
+
+  /// Of any parameter but a tensor map.
   runtime::ArgDesc argumentOf(Operation *op,
                               const ptx::KernelParameter &parameter) {
     using Kind = ptx::KernelParameter::Kind;
     switch (parameter.kind) {
-    case Kind::Operand: {
-      // An out that no launch has written yet has its place as this launch's
-      // result.
-      Value operand = op->getOperand(parameter.operand);
-      auto launch = cast<DestinationStyleOpInterface>(op);
-      OpOperand &use = op->getOpOperand(parameter.operand);
-      MemoryPlan::Place place = plan.getPlace(
-          launch.isDpsInit(&use) ? launch.getTiedOpResult(&use) : operand);
-      runtime::PointerArg pointer;
-      pointer.buffer = place.buffer;
-      if (place.offset != getAffineConstantExpr(0, op->getContext()))
-        pointer.offset = expr(place.offset);
-      return pointer;
-    }
+    case Kind::Operand:
+      return pointerTo(op, parameter.operand);
     case Kind::Dim:
       return runtime::IntArg{expr(
           plan.getSizes(op->getOperand(parameter.operand))[parameter.dim])};
@@ -309,7 +337,7 @@ private:
     case Kind::TensorMap:
       break;
     }
-    llvm_unreachable("no emitter asks for a tensor map");
+    llvm_unreachable("tensor maps are handled by the caller");
   }
 
   static std::string labelOf(Operation *op) {
@@ -329,7 +357,8 @@ private:
   runtime::BufferIndex status = 0;
   SmallVector<Operation *> representatives;
   DenseMap<Operation *, unsigned> kernelOf;
-  std::vector<ptx::EmittedKernel> kernels;
+  std::vector<std::vector<ptx::EmittedKernel>> kernels; // with variants
+  std::vector<runtime::ModuleIndex> firstModules;       // by kernel
 };
 
 } // namespace

@@ -29,6 +29,15 @@ struct Driver {
            cuGraphDestroy;
   }
 
+  bool hasTensorMaps() const { return cuTensorMapEncodeTiled; }
+
+  /// Whether a launch may overlap the one before it, in a stream or in a graph
+  /// that is captured from one.
+  bool hasOverlap(bool inGraph) const {
+    constexpr int kInGraphSince = 12030;
+    return cuLaunchKernelEx && (!inGraph || version >= kInGraphSince);
+  }
+
   /// An error that names the call, the driver's own words and `context` (the
   /// kernel, target or purpose; may be empty).
   Error error(const char *call, Result result,

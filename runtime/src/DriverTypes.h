@@ -61,6 +61,50 @@ enum JitOption : int {
 /// CUjitInputType.
 enum JitInputType : int { kJitInputPtx = 1 };
 
+/// CUtensorMap, whose content is the driver's.
+struct alignas(64) TensorMap {
+  uint64_t opaque[16];
+};
+
+/// CUtensorMapDataType.
+enum TensorMapType : int {
+  kMapU8 = 0,
+  kMapU16 = 1,
+  kMapI32 = 3,
+  kMapI64 = 5,
+  kMapF16 = 6,
+  kMapF32 = 7,
+  kMapF64 = 8,
+  kMapBF16 = 9,
+};
+
+/// CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion and
+/// CUtensorMapFloatOOBfill.
+enum TensorMapInterleave : int { kNoInterleave = 0 };
+enum TensorMapSwizzle : int { kSwizzle128Bytes = 3 };
+enum TensorMapPromotion : int { kPromote256Bytes = 3 };
+enum TensorMapFill : int { kFillZeros = 0 };
+
+/// CUlaunchAttribute: the value is a union of 64 bytes, of which launches here
+/// use an int.
+enum LaunchAttributeId : int { kProgrammaticStreamSerialization = 6 };
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  char padding[4];
+  int value;
+  char rest[60];
+};
+
+/// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ;
+  unsigned blockX, blockY, blockZ;
+  unsigned sharedBytes;
+  Stream stream;
+  LaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+
 /// CUstream_flags, CUevent_flags and CUstreamCaptureMode.
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;

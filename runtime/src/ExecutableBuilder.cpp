@@ -133,15 +133,42 @@ private:
     return efx::Arg(0, integer.value, efx::ArgKind_Int);
   }
 
-  flatbuffers::Offset<void> body(const KernelLaunch &kernel) {
+  flatbuffers::Offset<efx::TensorMap> write(const TensorMapArg &map) {
+    efx::Arg base = arg(map.base);
+    auto sizes = builder_.CreateVector(map.sizes);
+    auto strides = builder_.CreateVector(map.strides);
+    auto box = builder_.CreateVector(map.box);
+    return efx::CreateTensorMap(builder_, &base, static_cast<uint8_t>(map.type),
+                                sizes, strides, box);
+  }
+
+  flatbuffers::Offset<efx::KernelVariant> write(const KernelVariant &variant) {
     std::vector<efx::Arg> args;
-    for (const ArgDesc &desc : kernel.args)
-      args.push_back(std::visit([](const auto &a) { return arg(a); }, desc));
+    std::vector<TensorMapArg> maps;
+    for (const ArgDesc &desc : variant.args) {
+      if (const auto *map = std::get_if<TensorMapArg>(&desc)) {
+        args.emplace_back(0, static_cast<uint32_t>(maps.size()),
+                          efx::ArgKind_TensorMap);
+        maps.push_back(*map);
+      } else if (const auto *pointer = std::get_if<PointerArg>(&desc)) {
+        args.push_back(arg(*pointer));
+      } else {
+        args.push_back(arg(std::get<IntArg>(desc)));
+      }
+    }
     auto argVector = builder_.CreateVectorOfStructs(args);
-    efx::Dim3 grid(kernel.grid[0], kernel.grid[1], kernel.grid[2]);
-    efx::Dim3 block(kernel.block[0], kernel.block[1], kernel.block[2]);
-    return efx::CreateKernelLaunch(builder_, kernel.module, &grid, &block,
-                                   kernel.sharedBytes, argVector)
+    auto mapVector = each<efx::TensorMap>(maps);
+    efx::Dim3 grid(variant.grid[0], variant.grid[1], variant.grid[2]);
+    efx::Dim3 block(variant.block[0], variant.block[1], variant.block[2]);
+    return efx::CreateKernelVariant(
+        builder_, variant.module, variant.limit ? variant.limit->size : kNoExpr,
+        variant.limit ? variant.limit->most : 0, &grid, &block,
+        variant.sharedBytes, argVector, mapVector, variant.overlapsPrevious);
+  }
+
+  flatbuffers::Offset<void> body(const KernelLaunch &kernel) {
+    return efx::CreateKernelLaunch(builder_,
+                                   each<efx::KernelVariant>(kernel.variants))
         .Union();
   }
 

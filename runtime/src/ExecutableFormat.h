@@ -15,7 +15,7 @@
 namespace epifold::runtime {
 
 /// Raised whenever a reader of the old version would misread a new file.
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 /// "No expression" where one is optional.
 inline constexpr uint32_t kNoExpr = UINT32_MAX;

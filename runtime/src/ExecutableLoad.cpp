@@ -138,20 +138,60 @@ private:
     return {dim.x(), dim.y(), dim.z()};
   }
 
+  TensorMapArg item(const efx::TensorMap &map) {
+    TensorMapArg result;
+    result.base = pointer(*map.base());
+    result.type = static_cast<DataType>(map.type());
+    result.sizes = vector(*map.sizes());
+    result.strides = vector(*map.strides());
+    result.box = vector(*map.box());
+    return result;
+  }
+
+  KernelVariant item(const efx::KernelVariant &variant) {
+    KernelVariant result;
+    result.module = variant.module_index();
+    if (variant.limited_size() != kNoExpr)
+      result.limit = {variant.limited_size(), variant.size_limit()};
+    result.grid = triple(*variant.grid());
+    result.block = triple(*variant.block());
+    result.sharedBytes = variant.shared_bytes();
+    result.overlapsPrevious = variant.overlaps_previous();
+    std::vector<TensorMapArg> maps;
+    list(*variant.maps(), maps,
+         [&](const efx::TensorMap &map) { return item(map); });
+    if (!spend(variant.args()->size() * sizeof(efx::Arg)))
+      return result;
+    size_t nextMap = 0;
+    for (const efx::Arg *arg : *variant.args()) {
+      switch (arg->kind()) {
+      case efx::ArgKind_Pointer:
+        result.args.push_back(pointer(*arg));
+        break;
+      case efx::ArgKind_Int:
+        result.args.push_back(IntArg{arg->expr()});
+        break;
+      case efx::ArgKind_TensorMap:
+        // In order, and each once: so the copies are within what was spent.
+        if (arg->expr() != nextMap || nextMap == maps.size()) {
+          malformed_ = true;
+          return result;
+        }
+        result.args.push_back(std::move(maps[nextMap++]));
+        break;
+      default:
+        malformed_ = true; // an argument of a kind that is not known
+        return result;
+      }
+    }
+    malformed_ |= nextMap != maps.size();
+    return result;
+  }
+
   KernelLaunch item(const efx::KernelLaunch &launch) {
     KernelLaunch result;
-    result.module = launch.module_index();
-    result.grid = triple(*launch.grid());
-    result.block = triple(*launch.block());
-    result.sharedBytes = launch.shared_bytes();
-    if (!spend(launch.args()->size() * sizeof(efx::Arg)))
-      return result;
-    for (const efx::Arg *arg : *launch.args()) {
-      if (arg->kind() == efx::ArgKind_Pointer)
-        result.args.push_back(pointer(*arg));
-      else
-        result.args.push_back(IntArg{arg->expr()});
-    }
+    list(*launch.variants(), result.variants,
+         [&](const efx::KernelVariant &variant) { return item(variant); });
     return result;
   }
 

@@ -20,8 +20,13 @@ namespace {
 // Limits of every CUDA device that the targets name.
 constexpr uint64_t kMaxThreadsPerBlock = 1024;
 constexpr uint32_t kMaxBlockZ = 64;
-constexpr size_t kMaxArgs = 512; // 4096 bytes of parameters
+constexpr size_t kMaxArgBytes = 4096;
 constexpr size_t kMaxRank = 64;
+// Of tensor maps in the 128-byte swizzle.
+constexpr size_t kMaxMapRank = 5;
+constexpr uint32_t kMaxBox = 256;
+constexpr size_t kMaxBoxRowBytes = 128;
+constexpr size_t kMapBytes = 128, kMapAlignment = 64;
 
 template <typename... Args>
 Error invalid(fmt::format_string<Args...> format, Args &&...args) {
@@ -229,31 +234,91 @@ private:
     return {};
   }
 
-  Expected<void> checkBody(const KernelLaunch &kernel) {
-    if (kernel.module >= desc_.modules.size())
-      return invalid("module {} of {}", kernel.module, desc_.modules.size());
-    for (ExprIndex size : kernel.grid)
+  Expected<void> checkTensorMap(const TensorMapArg &map) {
+    if (Expected<void> checked = checkPointer(map.base, false); !checked)
+      return checked;
+    if (!dataTypeFromNumber(static_cast<uint64_t>(map.type)))
+      return invalid("a tensor map has the unknown element type {}",
+                     static_cast<unsigned>(map.type));
+    size_t rank = map.box.size();
+    if (rank < 1 || rank > kMaxMapRank || map.sizes.size() != rank ||
+        map.strides.size() != rank - 1)
+      return invalid("a tensor map has a box of {} dimensions, {} sizes and {} "
+                     "strides",
+                     rank, map.sizes.size(), map.strides.size());
+    for (const std::vector<ExprIndex> *exprs : {&map.sizes, &map.strides})
+      for (ExprIndex index : *exprs)
+        if (!isExpr(index))
+          return invalid("expression {} of {}", index, desc_.exprs.size());
+    for (uint32_t size : map.box)
+      if (size < 1 || size > kMaxBox)
+        return invalid("a box of {} elements is not within 1 to {}", size,
+                       kMaxBox);
+    size_t rowBytes = map.box[0] * byteSize(map.type);
+    if (rowBytes % 16 != 0 || rowBytes > kMaxBoxRowBytes)
+      return invalid("a box has rows of {} bytes, which is no multiple of 16 "
+                     "up to {}",
+                     rowBytes, kMaxBoxRowBytes);
+    return {};
+  }
+
+  Expected<void> checkArgs(const std::vector<ArgDesc> &args) {
+    size_t bytes = 0;
+    for (const ArgDesc &arg : args) {
+      Expected<void> checked;
+      if (const auto *pointer = std::get_if<PointerArg>(&arg)) {
+        checked = checkPointer(*pointer, false);
+        bytes += 8;
+      } else if (const auto *map = std::get_if<TensorMapArg>(&arg)) {
+        checked = checkTensorMap(*map);
+        bytes = (bytes + kMapAlignment - 1) / kMapAlignment * kMapAlignment +
+                kMapBytes;
+      } else {
+        ExprIndex value = std::get<IntArg>(arg).value;
+        if (!isExpr(value))
+          checked = invalid("expression {} of {}", value, desc_.exprs.size());
+        bytes += 8;
+      }
+      if (!checked)
+        return checked;
+    }
+    if (bytes > kMaxArgBytes)
+      return invalid("{} arguments take {} bytes, more than {}", args.size(),
+                     bytes, kMaxArgBytes);
+    return {};
+  }
+
+  Expected<void> checkVariant(const KernelVariant &variant) {
+    if (variant.module >= desc_.modules.size())
+      return invalid("module {} of {}", variant.module, desc_.modules.size());
+    if (variant.limit && !isExpr(variant.limit->size))
+      return invalid("expression {} of {}", variant.limit->size,
+                     desc_.exprs.size());
+    for (ExprIndex size : variant.grid)
       if (!isExpr(size))
         return invalid("expression {} of {}", size, desc_.exprs.size());
-    auto [x, y, z] = kernel.block;
+    auto [x, y, z] = variant.block;
     // Each factor is bounded first, so the product cannot wrap.
     if (x == 0 || y == 0 || z == 0 || x > kMaxThreadsPerBlock ||
         y > kMaxThreadsPerBlock || z > kMaxBlockZ ||
         uint64_t(x) * y * z > kMaxThreadsPerBlock)
       return invalid("block {} x {} x {} is not within 1 to {} threads", x, y,
                      z, kMaxThreadsPerBlock);
-    if (kernel.args.size() > kMaxArgs)
-      return invalid("{} arguments, more than {}", kernel.args.size(),
-                     kMaxArgs);
-    for (const ArgDesc &arg : kernel.args) {
-      if (const auto *pointer = std::get_if<PointerArg>(&arg)) {
-        if (Expected<void> checked = checkPointer(*pointer, false); !checked)
-          return checked;
-      } else if (!isExpr(std::get<IntArg>(arg).value)) {
-        return invalid("expression {} of {}", std::get<IntArg>(arg).value,
-                       desc_.exprs.size());
-      }
-    }
+    if (variant.overlapsPrevious)
+      for (const ImageDesc &image : desc_.modules[variant.module].images)
+        if (parseTarget(image.target)->major < 9)
+          return invalid("module '{}' has an image for {}, which cannot wait "
+                         "for the launch before",
+                         desc_.modules[variant.module].entry, image.target);
+    return checkArgs(variant.args);
+  }
+
+  Expected<void> checkBody(const KernelLaunch &kernel) {
+    if (kernel.variants.empty())
+      return invalid("no variant");
+    for (const KernelVariant &variant : kernel.variants)
+      if (Expected<void> checked = checkVariant(variant); !checked)
+        return checked;
     return {};
   }
 

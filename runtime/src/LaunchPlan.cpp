@@ -20,8 +20,9 @@ Error invalid(fmt::format_string<Args...> format, Args &&...args) {
 
 class Binder {
 public:
-  Binder(const ExecutableDesc &desc, std::vector<int64_t> symbols)
-      : desc_(desc) {
+  Binder(const ExecutableDesc &desc, const LaunchSupport &support,
+         std::vector<int64_t> symbols)
+      : desc_(desc), support_(support) {
     plan_.symbols = std::move(symbols);
   }
 
@@ -107,27 +108,103 @@ private:
     return bound;
   }
 
+  /// The number of the first variant that runs here and is for these sizes.
+  Expected<uint32_t> chooseVariant(size_t launch, const KernelLaunch &kernel) {
+    std::string limits;
+    for (uint32_t number : support_.variants[launch]) {
+      const std::optional<SizeLimit> &limit = kernel.variants[number].limit;
+      if (!limit || values_[limit->size] <= limit->most)
+        return number;
+      limits += fmt::format("{}{} > {}", limits.empty() ? "" : ", ",
+                            values_[limit->size], limit->most);
+    }
+    return invalid("no variant that runs on this device is for these sizes "
+                   "({})",
+                   limits);
+  }
+
+  Expected<BoundTensorMap> bindMap(const TensorMapArg &map) {
+    constexpr int64_t kMostElements = int64_t(1) << 32,
+                      kStrideEnd = int64_t(1) << 40, kStrideUnit = 16;
+    Expected<BoundPointer> base = pointer(map.base, 0);
+    if (!base)
+      return base.error();
+    BoundTensorMap bound{*base, map.type, {}, {}, map.box};
+    // Bytes from the first element to the end of the last one.
+    int64_t reach = 0;
+    auto extend = [&](int64_t count, int64_t stride) {
+      int64_t bytes;
+      return !__builtin_mul_overflow(count, stride, &bytes) &&
+             !__builtin_add_overflow(reach, bytes, &reach);
+    };
+    bool isBounded = true;
+    for (size_t i = 0; i < map.sizes.size(); ++i) {
+      int64_t size = values_[map.sizes[i]];
+      if (size < 1 || size > kMostElements)
+        return invalid("a tensor map has size {} in dimension {}, which is not "
+                       "within 1 to {}",
+                       size, i, kMostElements);
+      bound.sizes.push_back(static_cast<uint64_t>(size));
+      if (i == 0) {
+        isBounded &= extend(size, static_cast<int64_t>(byteSize(map.type)));
+        continue;
+      }
+      int64_t stride = values_[map.strides[i - 1]];
+      if (stride < kStrideUnit || stride >= kStrideEnd ||
+          stride % kStrideUnit != 0)
+        return invalid("a tensor map has stride {} in dimension {}, which is "
+                       "no multiple of {} below {}",
+                       stride, i, kStrideUnit, kStrideEnd);
+      bound.strides.push_back(static_cast<uint64_t>(stride));
+      isBounded &= extend(size - 1, stride);
+    }
+    if (!isBounded)
+      return invalid("a tensor map reaches over more than 2^63 - 1 bytes");
+    if (Expected<BoundPointer> whole = pointer(map.base, reach); !whole)
+      return whole.error();
+    return bound;
+  }
+
+  Expected<BoundArg> bindArg(const ArgDesc &arg) {
+    if (const auto *integer = std::get_if<IntArg>(&arg))
+      return BoundArg(values_[integer->value]);
+    if (const auto *map = std::get_if<TensorMapArg>(&arg)) {
+      Expected<BoundTensorMap> bound = bindMap(*map);
+      if (!bound)
+        return bound.error();
+      return BoundArg(std::move(*bound));
+    }
+    Expected<BoundPointer> where = pointer(std::get<PointerArg>(arg), 0);
+    if (!where)
+      return where.error();
+    return BoundArg(*where);
+  }
+
   Expected<void> bind(const KernelLaunch &kernel, BoundLaunch &bound) {
+    Expected<uint32_t> chosen =
+        chooseVariant(plan_.launches.size() - 1, kernel);
+    if (!chosen)
+      return chosen.error();
+    bound.variant = *chosen;
+    const KernelVariant &variant = kernel.variants[*chosen];
     constexpr int64_t kLimits[] = {2147483647, 65535, 65535};
     for (int i = 0; i < 3; ++i) {
-      int64_t size = values_[kernel.grid[i]];
+      int64_t size = values_[variant.grid[i]];
       if (size < 0 || size > kLimits[i])
         return invalid("grid size {} of dimension {} is not within 0 to {}",
                        size, "xyz"[i], kLimits[i]);
       bound.grid[i] = static_cast<unsigned>(size);
       bound.skipped |= size == 0;
     }
-    for (const ArgDesc &arg : kernel.args) {
-      BoundArg &target = bound.args.emplace_back();
-      if (const auto *integer = std::get_if<IntArg>(&arg)) {
-        target.value = values_[integer->value];
-        continue;
-      }
-      Expected<BoundPointer> where = pointer(std::get<PointerArg>(arg), 0);
-      if (!where)
-        return where.error();
-      target.isPointer = true;
-      target.pointer = *where;
+    if (bound.skipped) // tensor maps, for one, cannot be empty
+      return {};
+    for (size_t i = 0; i < variant.args.size(); ++i) {
+      Expected<BoundArg> arg = bindArg(variant.args[i]);
+      if (!arg)
+        return invalid("argument {} of kernel '{}': {}", i,
+                       desc_.modules[variant.module].entry,
+                       arg.error().message());
+      bound.args.push_back(std::move(*arg));
     }
     return {};
   }
@@ -180,6 +257,7 @@ private:
   }
 
   const ExecutableDesc &desc_;
+  const LaunchSupport &support_;
   LaunchPlan plan_;
   std::vector<int64_t> values_; // by expression
 };
@@ -187,8 +265,9 @@ private:
 } // namespace
 
 Expected<LaunchPlan> bindLaunchPlan(const ExecutableDesc &desc,
+                                    const LaunchSupport &support,
                                     std::vector<int64_t> symbols) {
-  return Binder(desc, std::move(symbols)).run();
+  return Binder(desc, support, std::move(symbols)).run();
 }
 
 } // namespace epifold::runtime

@@ -6,11 +6,13 @@
 #ifndef EPIFOLD_RUNTIME_SRC_LAUNCHPLAN_H
 #define EPIFOLD_RUNTIME_SRC_LAUNCHPLAN_H
 
+#include "LaunchSupport.h"
 #include "epifold/runtime/ExecutableBuilder.h"
 #include "epifold/runtime/Tensor.h"
 
 #include <array>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 namespace epifold::runtime {
@@ -24,19 +26,26 @@ struct BoundPointer {
   int64_t offset = 0;
 };
 
-/// A kernel parameter: a pointer, or an integer when `isPointer` is false.
-struct BoundArg {
-  bool isPointer = false;
-  BoundPointer pointer;
-  int64_t value = 0;
+/// A TensorMapArg with numbers, all within what tensor maps can express; the
+/// whole tensor lies in its buffer.
+struct BoundTensorMap {
+  BoundPointer base;
+  DataType type = DataType::F32;
+  std::vector<uint64_t> sizes;
+  std::vector<uint64_t> strides;
+  std::vector<uint32_t> box;
 };
+
+/// A kernel parameter.
+using BoundArg = std::variant<BoundPointer, int64_t, BoundTensorMap>;
 
 /// One launch with numbers for expressions. What it is follows from the
 /// executable's launch of the same index.
 struct BoundLaunch {
   bool skipped = false; ///< A grid size or byte count is zero.
+  uint32_t variant = 0; ///< Of a kernel: the one to launch.
   std::array<unsigned, 3> grid = {0, 0, 0};
-  std::vector<BoundArg> args; ///< Of a kernel.
+  std::vector<BoundArg> args; ///< Of a kernel; empty when it is skipped.
   BoundPointer target;        ///< Of a memset or copy.
   BoundPointer source;        ///< Of a copy.
   int64_t size = 0;           ///< Of a memset or copy.
@@ -57,11 +66,12 @@ struct LaunchPlan {
   std::vector<BoundLaunch> launches;
 };
 
-/// Evaluates every size for those symbols and checks all that a launch could
-/// get wrong: negative sizes, buffers smaller than their tensors, offsets past
-/// a buffer's end, grids past the device's limits. Errors: InvalidArgument,
-/// naming the launch or tensor.
+/// Evaluates every size for those symbols, chooses the kernels' variants, and
+/// checks all that a launch could get wrong: negative sizes, buffers smaller
+/// than their tensors, offsets and tensor maps past a buffer's end, grids past
+/// the device's limits. Errors: InvalidArgument, naming the launch or tensor.
 Expected<LaunchPlan> bindLaunchPlan(const ExecutableDesc &desc,
+                                    const LaunchSupport &support,
                                     std::vector<int64_t> symbols);
 
 } // namespace epifold::runtime

@@ -11,8 +11,8 @@
 #include "Target.h"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
-#include <tuple>
 
 namespace epifold::runtime {
 namespace {
@@ -44,6 +44,7 @@ Expected<std::vector<uint8_t>> compilePtx(const ImageDesc &image,
   char log[8192] = {};
   driver::JitOption options[] = {driver::kJitErrorLogBuffer,
                                  driver::kJitErrorLogBufferBytes};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver takes numbers so.
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
   driver::LinkState link = nullptr;
   if (auto ok = driver.check(driver.cuLinkCreate(2, options, values, &link),
@@ -86,111 +87,78 @@ Expected<std::vector<uint8_t>> compilePtx(const ImageDesc &image,
 struct Job {
   ModuleIndex index;
   const ModuleDesc *module;
-  const ImageDesc *image = nullptr;
   std::string context; ///< "kernel 'k' for sm_80", in front of errors.
 };
 
 } // namespace
 
-Expected<const ImageDesc *> chooseImage(const ModuleDesc &module, int major,
-                                        int minor, const std::string &target) {
-  const ImageDesc *best = nullptr;
-  auto rank = [](const ImageDesc &image) {
-    Target t = *parseTarget(image.target);
-    return std::tuple(t.major, t.minor, t.specific);
-  };
-  std::string held;
-  for (const ImageDesc &image : module.images) {
-    held += (held.empty() ? "" : ", ") + image.target;
-    if (!target.empty() && image.target != target)
-      continue;
-    Target parsed = *parseTarget(image.target);
-    bool runs = image.ptx.empty() ? cubinRunsOn(parsed, major, minor)
-                                  : ptxRunsOn(parsed, major, minor);
-    if (runs && (!best || rank(image) > rank(*best)))
-      best = &image;
-  }
-  if (best)
-    return best;
-  return makeError(ErrorCode::Unsupported,
-                   "kernel '{}' holds code for {}{}, none of which runs on "
-                   "this device of compute capability {}.{}: compile the "
-                   "executable for sm_{}{}",
-                   module.entry, held,
-                   target.empty() ? "" : " (only " + target + " was asked for)",
-                   major, minor, major, minor);
+LoadedModules::LoadedModules(std::shared_ptr<DeviceState> device,
+                             const ExecutableDesc &desc,
+                             const LaunchSupport &support,
+                             const SessionOptions &options)
+    : device_(std::move(device)), desc_(desc), options_(options),
+      modules_(desc.modules.size()) {
+  for (ModuleIndex i = 0; i < modules_.size(); ++i)
+    modules_[i].image = support.images[i];
+  for (size_t i = 0; i < desc.launches.size(); ++i)
+    for (uint32_t number : support.variants[i]) {
+      const auto &kernel = std::get<KernelLaunch>(desc.launches[i].body);
+      const KernelVariant &variant = kernel.variants[number];
+      uint32_t &most = modules_[variant.module].sharedBytes;
+      most = std::max(most, variant.sharedBytes);
+    }
 }
 
-Expected<LoadedModules> LoadedModules::load(std::shared_ptr<DeviceState> device,
-                                            const ExecutableDesc &desc,
-                                            const SessionOptions &options,
-                                            LoadReport &report) {
-  const Driver &driver = *device->driver;
-  const DeviceInfo &info = device->info;
-  LoadedModules loaded(device);
-  loaded.modules_.resize(desc.modules.size());
-
-  std::vector<uint32_t> sharedBytes(desc.modules.size());
-  std::vector<bool> used(desc.modules.size());
-  for (const LaunchDesc &launch : desc.launches)
-    if (const auto *kernel = std::get_if<KernelLaunch>(&launch.body)) {
-      used[kernel->module] = true;
-      sharedBytes[kernel->module] =
-          std::max(sharedBytes[kernel->module], kernel->sharedBytes);
-    }
+Expected<void> LoadedModules::load(const std::vector<ModuleIndex> &wanted,
+                                   LoadReport &report) {
+  const Driver &driver = *device_->driver;
+  const DeviceInfo &info = device_->info;
+  const auto start = std::chrono::steady_clock::now();
 
   std::vector<Job> jobs;
-  for (ModuleIndex i = 0; i < desc.modules.size(); ++i) {
-    if (!used[i])
-      continue;
-    Job job{i, &desc.modules[i], nullptr, ""};
-    auto image =
-        chooseImage(*job.module, info.major, info.minor, options.target);
-    if (!image)
-      return image.error();
-    job.image = *image;
-    job.context =
-        fmt::format("kernel '{}' for {}", job.module->entry, job.image->target);
-    if (sharedBytes[i] > static_cast<uint32_t>(info.maxSharedBytesPerBlock))
-      return makeError(ErrorCode::Unsupported,
-                       "{} needs {} bytes of shared memory in a block, {} has "
-                       "{}: compile the executable for this device",
-                       job.context, sharedBytes[i], info.name,
-                       info.maxSharedBytesPerBlock);
-    loaded.modules_[i].target = job.image->target;
-    report.targets.push_back(job.image->target);
-    jobs.push_back(std::move(job));
-  }
-  report.modules = static_cast<int>(jobs.size());
+  for (ModuleIndex i : wanted)
+    if (!modules_[i].function)
+      jobs.push_back({i, &desc_.modules[i],
+                      fmt::format("kernel '{}' for {}", desc_.modules[i].entry,
+                                  target(i))});
+  if (jobs.empty())
+    return {};
 
   ModuleCache cache =
-      options.useCache ? ModuleCache(options.cacheDir) : ModuleCache();
+      options_.useCache ? ModuleCache(options_.cacheDir) : ModuleCache();
   std::mutex mutex; // guards the report and the first error
   std::optional<Error> firstError;
   size_t firstFailed = jobs.size();
 
   auto loadOne = [&](Job &job) -> Expected<void> {
-    if (auto ok = device->enter(); !ok)
+    if (auto ok = device_->enter(); !ok)
       return ok;
-    Loaded &target = loaded.modules_[job.index];
+    Loaded &target = modules_[job.index];
     auto loadCubin = [&](const std::vector<uint8_t> &cubin) {
       return driver.cuModuleLoadData(&target.module, cubin.data());
     };
     auto finish = [&]() -> Expected<void> {
+      driver::Function function = nullptr;
       if (auto ok = driver.check(
-              driver.cuModuleGetFunction(&target.function, target.module,
+              driver.cuModuleGetFunction(&function, target.module,
                                          job.module->entry.c_str()),
               "cuModuleGetFunction", job.context);
           !ok)
         return ok;
-      return driver.check(
-          driver.cuFuncSetAttribute(target.function,
-                                    driver::kMaxDynamicSharedSizeBytes,
-                                    static_cast<int>(sharedBytes[job.index])),
-          "cuFuncSetAttribute", job.context);
+      if (auto ok =
+              driver.check(driver.cuFuncSetAttribute(
+                               function, driver::kMaxDynamicSharedSizeBytes,
+                               static_cast<int>(target.sharedBytes)),
+                           "cuFuncSetAttribute", job.context);
+          !ok)
+        return ok;
+      target.function = function;
+      return {};
     };
 
-    const ImageDesc &image = *job.image;
+    if (target.module) // an earlier call came as far as this
+      return finish();
+    const ImageDesc &image = *target.image;
     if (!image.cubin.empty() &&
         cubinRunsOn(*parseTarget(image.target), info.major, info.minor)) {
       driver::Result result = loadCubin(image.cubin);
@@ -225,7 +193,7 @@ Expected<LoadedModules> LoadedModules::load(std::shared_ptr<DeviceState> device,
     return finish();
   };
 
-  parallelFor(jobs.size(), options.threads, [&](size_t i) {
+  parallelFor(jobs.size(), options_.threads, [&](size_t i) {
     Expected<void> done = loadOne(jobs[i]);
     if (done)
       return;
@@ -237,9 +205,15 @@ Expected<LoadedModules> LoadedModules::load(std::shared_ptr<DeviceState> device,
       firstError.emplace(done.error());
     }
   });
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  report.milliseconds += elapsed.count();
   if (firstError)
     return *firstError;
-  return loaded;
+  report.modules += static_cast<int>(jobs.size());
+  for (const Job &job : jobs)
+    report.targets.push_back(target(job.index));
+  return {};
 }
 
 LoadedModules::~LoadedModules() {

@@ -7,7 +7,7 @@
 #define EPIFOLD_RUNTIME_SRC_MODULELOADER_H
 
 #include "DeviceState.h"
-#include "epifold/runtime/Executable.h"
+#include "LaunchSupport.h"
 #include "epifold/runtime/Session.h"
 
 #include <memory>
@@ -15,50 +15,47 @@
 
 namespace epifold::runtime {
 
-/// The loaded modules of one executable; unloads them when destroyed.
+/// The modules of one executable on a device, loaded as they come to be needed;
+/// unloads them when destroyed.
 class LoadedModules {
 public:
-  /// Loads each module that a launch uses: from a cubin of the executable or of
-  /// the cache where one fits, else compiled by the driver, several at a time.
-  /// Errors: Unsupported when no image fits; Driver with the compiler's log.
-  static Expected<LoadedModules> load(std::shared_ptr<DeviceState> device,
-                                      const ExecutableDesc &desc,
-                                      const SessionOptions &options,
-                                      LoadReport &report);
-
-  LoadedModules(LoadedModules &&) = default;
-  LoadedModules &operator=(LoadedModules &&) = default;
+  /// Loads nothing yet. `desc`, the images of `support` and `options` outlive
+  /// the object.
+  LoadedModules(std::shared_ptr<DeviceState> device, const ExecutableDesc &desc,
+                const LaunchSupport &support, const SessionOptions &options);
+  LoadedModules(const LoadedModules &) = delete;
   ~LoadedModules();
 
-  /// The entry of a module that a launch uses.
+  /// Loads those of `wanted` (ascending, with an image) that are not there yet:
+  /// from a cubin of the executable or of the cache where one fits, else
+  /// compiled by the driver, several at a time. Errors: Driver with the
+  /// compiler's log; Unsupported when the driver is older than the PTX.
+  Expected<void> load(const std::vector<ModuleIndex> &wanted,
+                      LoadReport &report);
+
+  /// The entry of a loaded module.
   driver::Function function(ModuleIndex module) const {
     return modules_[module].function;
   }
 
   /// Target of the module's image, for messages.
   const std::string &target(ModuleIndex module) const {
-    return modules_[module].target;
+    return modules_[module].image->target;
   }
 
 private:
   struct Loaded {
+    const ImageDesc *image = nullptr;
+    uint32_t sharedBytes = 0; ///< The most that a variant asks for.
     driver::Module module = nullptr;
     driver::Function function = nullptr;
-    std::string target;
   };
-  explicit LoadedModules(std::shared_ptr<DeviceState> device)
-      : device_(std::move(device)) {}
 
   std::shared_ptr<DeviceState> device_;
-  std::vector<Loaded> modules_; // by module index; unused ones stay empty
+  const ExecutableDesc &desc_;
+  const SessionOptions &options_;
+  std::vector<Loaded> modules_; // by module index
 };
-
-/// The image of `module` to use on a device of that capability: the one for the
-/// newest target that runs there, an architecture-specific one first. Only
-/// `target` is considered when it is not empty. Errors: Unsupported, with what
-/// the module holds.
-Expected<const ImageDesc *> chooseImage(const ModuleDesc &module, int major,
-                                        int minor, const std::string &target);
 
 } // namespace epifold::runtime
 

@@ -48,10 +48,15 @@ Expected<void> Session::State::load() {
       !ok)
     return ok;
   stream = driver::StreamHandle(shared->driver, created);
-  auto loaded = LoadedModules::load(shared, desc(), options, loadReport);
-  if (!loaded)
-    return loaded.error();
-  modules.emplace(std::move(*loaded));
+  auto found = findLaunchSupport(desc(), shared->info, driver().hasTensorMaps(),
+                                 options.target);
+  if (!found)
+    return found.error();
+  support = std::move(*found);
+  modules.emplace(shared, desc(), support, options);
+  if (auto ok = modules->load(support.modulesOfEveryRun(desc()), loadReport);
+      !ok)
+    return ok;
   parameters.resize(desc().tensors.size());
   if (auto ok = uploadConstants(); !ok)
     return ok;

@@ -39,13 +39,29 @@ Expected<PreparedStep *> Session::State::planFor(std::vector<int64_t> symbols) {
     steps.splice(steps.begin(), steps, found);
     return &steps.front();
   }
-  Expected<LaunchPlan> plan = bindLaunchPlan(desc(), std::move(symbols));
+  Expected<LaunchPlan> plan =
+      bindLaunchPlan(desc(), support, std::move(symbols));
   if (!plan)
     return plan.error();
+  if (auto ok = loadModulesOf(*plan); !ok)
+    return ok.error();
   steps.emplace_front().plan = std::move(*plan);
   if (steps.size() > kMaxSteps)
     steps.pop_back();
   return &steps.front();
+}
+
+Expected<void> Session::State::loadModulesOf(const LaunchPlan &plan) {
+  std::vector<ModuleIndex> wanted;
+  for (size_t i = 0; i < plan.launches.size(); ++i) {
+    const BoundLaunch &bound = plan.launches[i];
+    const auto *kernel = std::get_if<KernelLaunch>(&desc().launches[i].body);
+    if (kernel && !bound.skipped)
+      wanted.push_back(kernel->variants[bound.variant].module);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  return modules->load(wanted, loadReport);
 }
 
 Expected<void> Session::State::reserve(size_t bytes) {
@@ -134,24 +150,28 @@ Expected<void> Session::State::assignAddresses(PreparedStep &step,
 
   // A captured graph holds all of these.
   if (addresses == step.addresses && step.copies == oldCopies &&
-      step.argValues.size() == plan.launches.size())
+      step.arguments.size() == plan.launches.size())
     return {};
   step.addresses = std::move(addresses);
   step.graph = {};
-  step.argValues.clear();
-  step.argPointers.clear();
-  for (const BoundLaunch &launch : plan.launches) {
-    std::vector<uint64_t> &values = step.argValues.emplace_back();
-    for (const BoundArg &arg : launch.args)
-      values.push_back(arg.isPointer
-                           ? step.addresses[arg.pointer.buffer] +
-                                 static_cast<uint64_t>(arg.pointer.offset)
-                           : static_cast<uint64_t>(arg.value));
-  }
-  for (std::vector<uint64_t> &values : step.argValues) {
-    std::vector<void *> &pointers = step.argPointers.emplace_back();
-    for (uint64_t &value : values)
-      pointers.push_back(&value);
+  return assignArguments(step);
+}
+
+Expected<void> Session::State::assignArguments(PreparedStep &step) {
+  step.arguments.clear();
+  for (size_t i = 0; i < step.plan.launches.size(); ++i) {
+    const BoundLaunch &bound = step.plan.launches[i];
+    auto arguments =
+        LaunchArguments::make(driver(), bound.args, step.addresses);
+    if (!arguments) {
+      const LaunchDesc &launch = desc().launches[i];
+      const auto &kernel = std::get<KernelLaunch>(launch.body);
+      ModuleIndex module = kernel.variants[bound.variant].module;
+      return arguments.error().withContext(
+          fmt::format("launch {} ('{}'), kernel '{}' for {}", i, launch.label,
+                      desc().modules[module].entry, modules->target(module)));
+    }
+    step.arguments.push_back(std::move(*arguments));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "DeviceState.h"
 #include "DriverHandle.h"
+#include "LaunchArguments.h"
 #include "LaunchPlan.h"
 #include "ModuleLoader.h"
 #include "epifold/runtime/Session.h"
@@ -43,10 +44,8 @@ struct ResultCopy {
 /// A launch plan with addresses: everything that a step passes to the driver.
 struct PreparedStep {
   LaunchPlan plan;
-  std::vector<uint64_t> addresses; ///< By buffer.
-  /// Kernel parameters by launch, and the pointers to them that a launch takes.
-  std::vector<std::vector<uint64_t>> argValues;
-  std::vector<std::vector<void *>> argPointers;
+  std::vector<uint64_t> addresses;        ///< By buffer.
+  std::vector<LaunchArguments> arguments; ///< By launch.
   std::vector<ResultCopy> copies;
   std::vector<uint64_t> results; ///< By tensor; 0 for arguments.
   driver::GraphExecHandle graph; ///< Empty until a run in graph mode.
@@ -70,21 +69,28 @@ struct Session::State {
   Expected<void> prepare(const DeviceTensorMap &inputs,
                          const DeviceTensorMap &results, bool inputsOnHost);
   Expected<PreparedStep *> planFor(std::vector<int64_t> symbols);
+  Expected<void> loadModulesOf(const LaunchPlan &plan);
   Expected<void> reserve(size_t bytes);
   Expected<void> assignAddresses(PreparedStep &step,
                                  const DeviceTensorMap &inputs,
                                  const DeviceTensorMap &results,
                                  bool inputsOnHost);
+  Expected<void> assignArguments(PreparedStep &step);
 
-  // Running it (SessionStep.cpp). `around` is called before and after each
-  // launch with its index.
+  // Passing its launches to the driver (SessionLaunch.cpp). `around` is called
+  // before and after each launch with its index; launches may overlap only
+  // without it.
   using Around = std::function<Expected<void>(size_t launch, bool after)>;
-  Expected<void> enqueue(PreparedStep &step, const Around &around);
+  Expected<void> enqueue(PreparedStep &step, const Around &around,
+                         bool inGraph = false);
   Expected<void> enqueueRange(PreparedStep &step, size_t first, size_t end,
-                              const Around &around);
-  Expected<void> enqueueLaunch(PreparedStep &step, size_t index);
+                              const Around &around, bool inGraph = false);
+  Expected<void> enqueueLaunch(PreparedStep &step, size_t index, bool overlaps);
+  Expected<void> launchKernel(PreparedStep &step, size_t index, bool overlaps);
   Expected<void> capture(PreparedStep &step);
   Expected<void> submit(PreparedStep &step, LaunchMode mode);
+
+  // Running and timing it (SessionStep.cpp).
   Expected<driver::Event> event(size_t index);
   Expected<void> record(size_t index);
   Expected<double> elapsed(size_t from, size_t to);
@@ -96,6 +102,7 @@ struct Session::State {
   Executable executable;
   SessionOptions options;
   std::shared_ptr<DeviceState> shared;
+  LaunchSupport support;
   std::optional<LoadedModules> modules;
   LoadReport loadReport;
 

@@ -1,7 +1,7 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Runs prepared steps: by launch calls or as a graph, timed by events.
+// Runs prepared steps, timed by events, and hands out their results.
 
 #include "ErrorFormat.h"
 #include "SessionState.h"
@@ -18,128 +18,6 @@ Error notPrepared() {
 }
 
 } // namespace
-
-Expected<void> Session::State::enqueueLaunch(PreparedStep &step, size_t index) {
-  const BoundLaunch &bound = step.plan.launches[index];
-  const LaunchDesc &launch = desc().launches[index];
-  auto address = [&](const BoundPointer &pointer) {
-    return step.addresses[pointer.buffer] +
-           static_cast<uint64_t>(pointer.offset);
-  };
-  size_t size = static_cast<size_t>(bound.size);
-  const char *call = "cuLaunchKernel";
-  driver::Result result;
-  std::string where;
-  if (const auto *kernel = std::get_if<KernelLaunch>(&launch.body)) {
-    auto [gridX, gridY, gridZ] = bound.grid;
-    auto [blockX, blockY, blockZ] = kernel->block;
-    result = driver().cuLaunchKernel(modules->function(kernel->module), gridX,
-                                     gridY, gridZ, blockX, blockY, blockZ,
-                                     kernel->sharedBytes, stream.get(),
-                                     step.argPointers[index].data(), nullptr);
-    if (result != driver::kSuccess)
-      where = fmt::format("kernel '{}' for {}, grid {} x {} x {}, ",
-                          desc().modules[kernel->module].entry,
-                          modules->target(kernel->module), gridX, gridY, gridZ);
-  } else if (const auto *memset = std::get_if<MemsetLaunch>(&launch.body)) {
-    call = "cuMemsetD8Async";
-    result = driver().cuMemsetD8Async(address(bound.target), memset->value,
-                                      size, stream.get());
-  } else {
-    call = "cuMemcpyDtoDAsync";
-    result = driver().cuMemcpyDtoDAsync(
-        address(bound.target), address(bound.source), size, stream.get());
-  }
-  if (result == driver::kSuccess)
-    return {};
-  return driver().error(
-      call, result,
-      fmt::format("{}launch {} ('{}')", where, index, launch.label));
-}
-
-Expected<void> Session::State::enqueue(PreparedStep &step,
-                                       const Around &around) {
-  if (statusBuffer)
-    if (auto ok =
-            driver().check(driver().cuMemcpyDtoDAsync(
-                               statusMemory.address(),
-                               statusMemory.address() + sizeof(StatusWord),
-                               sizeof(StatusWord), stream.get()),
-                           "cuMemcpyDtoDAsync", "resetting the status word");
-        !ok)
-      return ok;
-  if (auto ok = enqueueRange(step, 0, step.plan.launches.size(), around); !ok)
-    return ok;
-  for (const ResultCopy &copy : step.copies)
-    if (copy.bytes != 0)
-      if (auto ok = driver().check(
-              driver().cuMemcpyDtoDAsync(copy.target, copy.source, copy.bytes,
-                                         stream.get()),
-              "cuMemcpyDtoDAsync", "copying a result");
-          !ok)
-        return ok;
-  if (statusBuffer)
-    return driver().check(
-        driver().cuMemcpyDtoHAsync(statusOnHost.get(), statusMemory.address(),
-                                   sizeof(StatusWord), stream.get()),
-        "cuMemcpyDtoHAsync", "reading the status word");
-  return {};
-}
-
-Expected<void> Session::State::enqueueRange(PreparedStep &step, size_t first,
-                                            size_t end, const Around &around) {
-  for (size_t i = first; i < end; ++i) {
-    if (step.plan.launches[i].skipped)
-      continue;
-    if (around)
-      if (auto ok = around(i, /*after=*/false); !ok)
-        return ok;
-    if (auto ok = enqueueLaunch(step, i); !ok)
-      return ok;
-    if (around)
-      if (auto ok = around(i, /*after=*/true); !ok)
-        return ok;
-  }
-  return {};
-}
-
-Expected<void> Session::State::capture(PreparedStep &step) {
-  if (!driver().hasGraphs())
-    return makeError(ErrorCode::Unsupported,
-                     "this driver has no CUDA graphs: use --launch=stream");
-  if (auto ok = driver().check(driver().cuStreamBeginCapture(
-                                   stream.get(), driver::kCaptureThreadLocal),
-                               "cuStreamBeginCapture");
-      !ok)
-    return ok;
-  Expected<void> enqueued = enqueue(step, {});
-  // The capture is ended in any case: the stream is of no use within one.
-  driver::Graph captured = nullptr;
-  driver::Result ended = driver().cuStreamEndCapture(stream.get(), &captured);
-  driver::GraphHandle graph(shared->driver, captured);
-  if (!enqueued)
-    return enqueued;
-  if (auto ok = driver().check(ended, "cuStreamEndCapture"); !ok)
-    return ok;
-  driver::GraphExec executable = nullptr;
-  if (auto ok = driver().check(
-          driver().cuGraphInstantiateWithFlags(&executable, graph.get(), 0),
-          "cuGraphInstantiateWithFlags");
-      !ok)
-    return ok;
-  step.graph = driver::GraphExecHandle(shared->driver, executable);
-  return {};
-}
-
-Expected<void> Session::State::submit(PreparedStep &step, LaunchMode mode) {
-  if (mode == LaunchMode::Stream)
-    return enqueue(step, {});
-  if (!step.graph)
-    if (auto ok = capture(step); !ok)
-      return ok;
-  return driver().check(driver().cuGraphLaunch(step.graph.get(), stream.get()),
-                        "cuGraphLaunch");
-}
 
 Expected<driver::Event> Session::State::event(size_t index) {
   while (events.size() <= index) {
@@ -238,10 +116,11 @@ Expected<RunReport> Session::step(const RunOptions &options) {
       continue;
     LaunchProfile &entry = report.profile.emplace_back();
     entry.label = launch.label;
-    entry.kernel = kernel ? state.desc().modules[kernel->module].entry
-                   : std::holds_alternative<MemsetLaunch>(launch.body)
-                       ? "memset"
-                       : "copy";
+    entry.kernel =
+        kernel
+            ? state.desc().modules[kernel->variants[bound.variant].module].entry
+        : std::holds_alternative<MemsetLaunch>(launch.body) ? "memset"
+                                                            : "copy";
     entry.flops = bound.flops;
     entry.bytes = bound.bytes;
     entry.skipped = bound.skipped;

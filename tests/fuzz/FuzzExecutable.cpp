@@ -21,8 +21,13 @@ void use(std::span<const uint8_t> file) {
   if (!executable)
     return;
   const ExecutableDesc &desc = executable->desc();
-  for (int64_t size : {0, 1, 45, 1 << 30})
-    (void)bindLaunchPlan(desc, std::vector<int64_t>(desc.symbols.size(), size));
+  DeviceInfo device;
+  device.major = 9;
+  if (auto support =
+          findLaunchSupport(desc, device, /*hasTensorMaps=*/true, ""))
+    for (int64_t size : {0, 1, 45, 1 << 30})
+      (void)bindLaunchPlan(desc, *support,
+                           std::vector<int64_t>(desc.symbols.size(), size));
   // What was read must be writable, and mean the same when read again.
   auto again = Executable::load(serialize(desc));
   if (!again || !(again->desc() == desc))
@@ -41,6 +46,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
                                           size_t maxSize, unsigned random) {
   static const std::vector<std::vector<uint8_t>> seeds = {
       serializePlan(epifold::test::makeDoubleAdd(1)),
-      serialize(epifold::test::makeDoubleAdd(1))};
+      serialize(epifold::test::makeDoubleAdd(1)),
+      serializePlan(epifold::test::makeVariants(1)),
+      serialize(epifold::test::makeVariants(1))};
   return epifold::test::mutateFromSeeds(seeds, data, size, maxSize, random);
 }

@@ -56,8 +56,8 @@ struct CompileOptions {
 /// A compiled graph.
 struct CompiledGraph {
   std::vector<uint8_t> executable; ///< The content of an `.efx` file.
-  size_t kernels = 0;              ///< Distinct kernels in it.
-  size_t launches = 0;             ///< Launches of one run.
+  size_t kernels = 0;  ///< Distinct ones in it, each variant for itself.
+  size_t launches = 0; ///< Launches of one run.
   /// What ptxas said that costs speed (spills and the like); empty when all is
   /// well or unchecked.
   std::vector<std::string> remarks;

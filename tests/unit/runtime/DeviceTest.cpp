@@ -45,13 +45,29 @@ TEST_F(DeviceTest, OldDriversAreToldWhatTheyLack) {
       << driver.error().message();
 }
 
-TEST_F(DeviceTest, OnlyGraphsAreOptional) {
+TEST_F(DeviceTest, GraphsAreOptional) {
   fakeCuda().missingEntry = "cuLaunchKernel";
   EXPECT_FALSE(driver::openDriver(EPIFOLD_FAKE_DRIVER));
   fakeCuda().missingEntry = "cuGraphLaunch";
   auto driver = driver::openDriver(EPIFOLD_FAKE_DRIVER);
   ASSERT_TRUE(driver) << driver.error().message();
   EXPECT_FALSE((*driver)->hasGraphs());
+  EXPECT_TRUE((*driver)->hasTensorMaps());
+  EXPECT_TRUE((*driver)->hasOverlap(/*inGraph=*/true));
+}
+
+TEST_F(DeviceTest, NewerKindsOfLaunchesAreOptional) {
+  fakeCuda().driverVersion = 11040;
+  auto driver = driver::openDriver(EPIFOLD_FAKE_DRIVER);
+  ASSERT_TRUE(driver) << driver.error().message();
+  EXPECT_FALSE((*driver)->hasTensorMaps());
+  EXPECT_FALSE((*driver)->hasOverlap(/*inGraph=*/false));
+  fakeCuda().driverVersion = 12000;
+  driver = driver::openDriver(EPIFOLD_FAKE_DRIVER);
+  ASSERT_TRUE(driver) << driver.error().message();
+  EXPECT_TRUE((*driver)->hasTensorMaps());
+  EXPECT_TRUE((*driver)->hasOverlap(/*inGraph=*/false));
+  EXPECT_FALSE((*driver)->hasOverlap(/*inGraph=*/true));
 }
 
 TEST_F(DeviceTest, AMachineWithoutDevicesHasNone) {

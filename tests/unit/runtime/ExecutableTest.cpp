@@ -8,6 +8,7 @@
 #include "Expr.h"
 #include "FakeDevice.h"
 
+#include <cstring>
 #include <fstream>
 #include <functional>
 
@@ -128,6 +129,34 @@ TEST(Executable, PlansWithAForgedHashAreStillVerified) {
   EXPECT_FALSE(Executable::load(wrapPlan({})));
 }
 
+TEST(Executable, VariantsAreReadBack) {
+  ExecutableDesc desc = test::makeVariants(8);
+  auto loaded = Executable::load(serialize(desc));
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(loaded->desc(), desc);
+}
+
+TEST(Executable, OtherFormatVersionsAreNamed) {
+  std::vector<uint8_t> bytes = serialize(makeDoubleAdd(8));
+  // The version is the envelope's only word of its value, near the front.
+  bool isFound = false;
+  for (size_t i = 8; i + 4 <= 64 && !isFound; i += 4) {
+    uint32_t word;
+    std::memcpy(&word, &bytes[i], sizeof(word));
+    if (word != kFormatVersion)
+      continue;
+    std::vector<uint8_t> old = bytes;
+    --old[i];
+    auto loaded = Executable::load(old);
+    ASSERT_FALSE(loaded);
+    isFound = loaded.error().code() == ErrorCode::Unsupported &&
+              loaded.error().message().find(
+                  "format version 1, this runtime reads version 2") !=
+                  std::string::npos;
+  }
+  EXPECT_TRUE(isFound);
+}
+
 struct Mistake {
   const char *reason; ///< Part of the message.
   std::function<void(ExecutableDesc &)> make;
@@ -150,8 +179,17 @@ TEST_P(BadExecutable, IsRefusedWithItsReason) {
             std::string::npos);
 }
 
-KernelLaunch &kernel(ExecutableDesc &desc) {
-  return std::get<KernelLaunch>(desc.launches[0].body);
+KernelVariant &kernel(ExecutableDesc &desc) { return test::variantOf(desc, 0); }
+
+/// Makes the kernel's first argument a tensor map.
+TensorMapArg &mapped(ExecutableDesc &desc) {
+  ExprIndex four = desc.addConstant(4);
+  kernel(desc).args[0] = TensorMapArg{PointerArg{0, {}},
+                                      DataType::F32,
+                                      {four, four},
+                                      {desc.addConstant(16)},
+                                      {4, 4}};
+  return std::get<TensorMapArg>(kernel(desc).args[0]);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -225,6 +263,43 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto &d) { kernel(d).block = {1, 1, 65}; }},
         Mistake{"launch 0 ('double at m.mlir:1'): expression 9999",
                 [](auto &d) { kernel(d).grid[1] = 9999; }},
+        Mistake{"launch 0 ('double at m.mlir:1'): no variant",
+                [](auto &d) {
+                  std::get<KernelLaunch>(d.launches[0].body).variants.clear();
+                }},
+        Mistake{"expression 9999",
+                [](auto &d) { kernel(d).limit = {9999, 1}; }},
+        Mistake{"module 'double_f32' has an image for sm_80, which cannot wait",
+                [](auto &d) { kernel(d).overlapsPrevious = true; }},
+        Mistake{"buffer 99 of 6", [](auto &d) { mapped(d).base.buffer = 99; }},
+        Mistake{"unknown element type 99",
+                [](auto &d) { mapped(d).type = DataType(99); }},
+        Mistake{"a box of 0 dimensions",
+                [](auto &d) { mapped(d) = TensorMapArg(); }},
+        Mistake{"a box of 6 dimensions, 6 sizes and 5 strides",
+                [](auto &d) {
+                  TensorMapArg &map = mapped(d);
+                  map.box.resize(6, 1);
+                  map.sizes.resize(6, 0);
+                  map.strides.resize(5, 0);
+                }},
+        Mistake{"a box of 2 dimensions, 1 sizes and 1 strides",
+                [](auto &d) { mapped(d).sizes.pop_back(); }},
+        Mistake{"a box of 2 dimensions, 2 sizes and 0 strides",
+                [](auto &d) { mapped(d).strides.clear(); }},
+        Mistake{"expression 9999", [](auto &d) { mapped(d).sizes[1] = 9999; }},
+        Mistake{"expression 9999",
+                [](auto &d) { mapped(d).strides[0] = 9999; }},
+        Mistake{"a box of 0 elements", [](auto &d) { mapped(d).box[1] = 0; }},
+        Mistake{"a box of 257 elements",
+                [](auto &d) { mapped(d).box[1] = 257; }},
+        Mistake{"rows of 20 bytes", [](auto &d) { mapped(d).box[0] = 5; }},
+        Mistake{"rows of 144 bytes", [](auto &d) { mapped(d).box[0] = 36; }},
+        Mistake{"33 arguments take 4224 bytes, more than 4096",
+                [](auto &d) {
+                  TensorMapArg map = mapped(d);
+                  kernel(d).args.assign(33, map);
+                }},
         Mistake{"513 arguments", [](auto &d) { kernel(d).args.resize(513); }},
         Mistake{"buffer 99 of 6",
                 [](auto &d) { kernel(d).args[0] = PointerArg{99, {}}; }},

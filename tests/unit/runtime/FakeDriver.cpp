@@ -9,9 +9,9 @@
 #include "FakeDriver.h"
 
 #include "DriverTypes.h"
+#include "FakeKernels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +23,9 @@
 
 using namespace epifold::runtime::driver;
 using epifold::test::FakeCuda;
+using epifold::test::FakeKernel;
+using epifold::test::FakeLaunch;
+using epifold::test::findKernel;
 
 namespace epifold::runtime::driver {
 
@@ -111,54 +114,6 @@ Result submit(Stream stream, std::function<void()> work) {
   else
     work();
   return kSuccess;
-}
-
-// ---- Kernels ----------------------------------------------------------------
-
-template <typename T>
-T argument(const std::vector<uint64_t> &args, size_t i) {
-  return reinterpret_cast<T>(args[i]);
-}
-
-void doubleF32(const std::vector<uint64_t> &args) {
-  auto *in = argument<const float *>(args, 0);
-  auto *out = argument<float *>(args, 1);
-  for (uint64_t i = 0; i < args[2]; ++i)
-    out[i] = 2 * in[i];
-}
-
-void addF32(const std::vector<uint64_t> &args) {
-  auto *a = argument<const float *>(args, 0);
-  auto *b = argument<const float *>(args, 1);
-  auto *out = argument<float *>(args, 2);
-  for (uint64_t i = 0; i < args[3]; ++i)
-    out[i] = a[i] + b[i];
-}
-
-void flagNan(const std::vector<uint64_t> &args) {
-  auto *in = argument<const float *>(args, 0);
-  auto *status = argument<int64_t *>(args, 1);
-  for (uint64_t i = 0; i < args[2]; ++i)
-    if (std::isnan(in[i])) {
-      status[0] |= 1;
-      status[1] = std::min(status[1], static_cast<int64_t>(i));
-    }
-}
-
-struct FakeKernel {
-  const char *name;
-  size_t arguments;
-  void (*run)(const std::vector<uint64_t> &);
-};
-constexpr FakeKernel kKernels[] = {{"double_f32", 3, doubleF32},
-                                   {"add_f32", 4, addF32},
-                                   {"flag_nan", 3, flagNan}};
-
-const FakeKernel *findKernel(std::string_view name) {
-  for (const FakeKernel &kernel : kKernels)
-    if (name == kernel.name)
-      return &kernel;
-  return nullptr;
 }
 
 // ---- Entries ----------------------------------------------------------------
@@ -352,26 +307,65 @@ Result cuFuncSetAttribute(Function, FunctionAttribute, int) {
   ENTER("cuFuncSetAttribute");
   return kSuccess;
 }
+/// Of both launch calls.
+Result launch(const LaunchConfig &config, Function function,
+              void **parameters) {
+  NEED_CONTEXT();
+  const FakeKernel *kernel = findKernel(function->name);
+  if (!kernel || config.gridX == 0 || config.gridY == 0 || config.gridZ == 0)
+    return kInvalidValue;
+  std::vector<uint64_t> args;
+  for (size_t i = 0; i < kernel->arguments; ++i)
+    args.push_back(*static_cast<uint64_t *>(parameters[i]));
+  FakeLaunch seen = {kernel->name,
+                     {config.gridX, config.gridY, config.gridZ},
+                     {config.blockX, config.blockY, config.blockZ},
+                     config.sharedBytes,
+                     false};
+  for (unsigned i = 0; i < config.attributeCount; ++i) {
+    if (config.attributes[i].id != kProgrammaticStreamSerialization)
+      return kInvalidValue;
+    seen.overlaps = config.attributes[i].value != 0;
+  }
+  return submit(config.stream, [=] {
+    clockMs += 1;
+    fake.launches.push_back(seen);
+    kernel->run(args);
+  });
+}
 Result cuLaunchKernel(Function function, unsigned gridX, unsigned gridY,
                       unsigned gridZ, unsigned blockX, unsigned blockY,
                       unsigned blockZ, unsigned sharedBytes, Stream stream,
                       void **parameters, void **) {
   ENTER("cuLaunchKernel");
-  NEED_CONTEXT();
-  const FakeKernel *kernel = findKernel(function->name);
-  if (!kernel || gridX == 0 || gridY == 0 || gridZ == 0)
+  return launch({gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,
+                 stream, nullptr, 0},
+                function, parameters);
+}
+Result cuLaunchKernelEx(const LaunchConfig *config, Function function,
+                        void **parameters, void **) {
+  ENTER("cuLaunchKernelEx");
+  return launch(*config, function, parameters);
+}
+Result cuTensorMapEncodeTiled(TensorMap *map, TensorMapType type, uint32_t rank,
+                              void *address, const uint64_t *sizes,
+                              const uint64_t *strides, const uint32_t *box,
+                              const uint32_t *elementStrides,
+                              TensorMapInterleave, TensorMapSwizzle swizzle,
+                              TensorMapPromotion, TensorMapFill) {
+  ENTER("cuTensorMapEncodeTiled");
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 ||
+      std::any_of(elementStrides, elementStrides + rank,
+                  [](uint32_t stride) { return stride != 1; }))
     return kInvalidValue;
-  std::vector<uint64_t> args;
-  for (size_t i = 0; i < kernel->arguments; ++i)
-    args.push_back(*static_cast<uint64_t *>(parameters[i]));
-  return submit(stream, [=] {
-    clockMs += 1;
-    fake.launches.push_back({kernel->name,
-                             {gridX, gridY, gridZ},
-                             {blockX, blockY, blockZ},
-                             sharedBytes});
-    kernel->run(args);
-  });
+  map->opaque[0] = reinterpret_cast<uint64_t>(address);
+  fake.tensorMaps.push_back({type,
+                             map->opaque[0],
+                             {sizes, sizes + rank},
+                             {strides, strides + rank - 1},
+                             {box, box + rank},
+                             swizzle});
+  return kSuccess;
 }
 
 Result cuLinkCreate(unsigned count, JitOption *options, void **values,

@@ -19,6 +19,18 @@ struct FakeLaunch {
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
   unsigned sharedBytes;
+  bool overlaps; ///< It may have started before the launch before it ended.
+};
+
+/// A tensor map that was encoded. Kernels see its address in place of a pointer
+/// argument.
+struct FakeTensorMap {
+  int type;
+  size_t address;
+  std::vector<size_t> sizes;
+  std::vector<size_t> strides;
+  std::vector<unsigned> box;
+  int swizzle;
 };
 
 /// The state of the fake driver in this process. It works on host memory and
@@ -38,6 +50,7 @@ struct FakeCuda {
 
   // What was done to it.
   std::vector<FakeLaunch> launches;
+  std::vector<FakeTensorMap> tensorMaps;
   size_t usedBytes = 0;
   int allocations = 0;
   int compilations = 0;

@@ -40,14 +40,16 @@ void useSafetensors(std::span<const uint8_t> bytes) {
         (void)elementAsDouble(*tensor, i);
 }
 
-TEST(Mutation, TruncatedExecutablesAreRefused) {
-  std::vector<uint8_t> bytes = serialize(test::makeDoubleAdd(2));
+class Mutation : public testing::TestWithParam<ExecutableDesc (*)(int64_t)> {};
+
+TEST_P(Mutation, TruncatedExecutablesAreRefused) {
+  std::vector<uint8_t> bytes = serialize(GetParam()(2));
   for (size_t size = 0; size < bytes.size(); ++size)
     ASSERT_FALSE(Executable::load(std::span(bytes).first(size))) << size;
 }
 
-TEST(Mutation, EveryFlippedBitOfAnExecutableIsRefused) {
-  std::vector<uint8_t> bytes = serialize(test::makeDoubleAdd(2));
+TEST_P(Mutation, EveryFlippedBitOfAnExecutableIsRefused) {
+  std::vector<uint8_t> bytes = serialize(GetParam()(2));
   ASSERT_TRUE(Executable::load(bytes));
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     bytes[bit / 8] ^= 1u << bit % 8;
@@ -56,9 +58,11 @@ TEST(Mutation, EveryFlippedBitOfAnExecutableIsRefused) {
   }
 }
 
-TEST(Mutation, RehashedPlansAreReadSafely) {
+TEST_P(Mutation, RehashedPlansAreReadSafely) {
   // Behind a correct hash stands the verifier; what passes it must also bind.
-  std::vector<uint8_t> plan = serializePlan(test::makeDoubleAdd(2));
+  std::vector<uint8_t> plan = serializePlan(GetParam()(2));
+  DeviceInfo device;
+  device.major = 9;
   std::mt19937 random(1);
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -70,12 +74,19 @@ TEST(Mutation, RehashedPlansAreReadSafely) {
       continue;
     ++accepted;
     std::vector<int64_t> symbols(loaded->desc().symbols.size(), 2);
-    (void)bindLaunchPlan(loaded->desc(), symbols);
+    auto support = findLaunchSupport(loaded->desc(), device,
+                                     /*hasTensorMaps=*/true, "");
+    if (support)
+      (void)bindLaunchPlan(loaded->desc(), *support, symbols);
   }
   EXPECT_GT(accepted, 0) << "no mutant got as far as the plan";
 }
 
-TEST(Mutation, DamagedSafetensorsAreRefusedOrReadSafely) {
+INSTANTIATE_TEST_SUITE_P(Executables, Mutation,
+                         testing::Values(test::makeDoubleAdd,
+                                         test::makeVariants));
+
+TEST(SafetensorsMutation, DamagedSafetensorsAreRefusedOrReadSafely) {
   std::vector<uint8_t> bytes = validSafetensors();
   for (size_t size = 0; size < bytes.size(); ++size)
     ASSERT_FALSE(SafetensorsFile::parse(

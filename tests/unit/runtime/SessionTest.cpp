@@ -3,8 +3,7 @@
 
 // Whole sessions over the fake driver: results, modes, reuse and failures.
 
-#include "epifold/runtime/Session.h"
-#include "FakeDevice.h"
+#include "FakeSession.h"
 
 #include <cmath>
 #include <cstring>
@@ -12,48 +11,14 @@
 
 using namespace epifold;
 using namespace epifold::runtime;
+using epifold::test::expectResults;
 using epifold::test::fakeCuda;
+using epifold::test::floats;
 using epifold::test::makeDoubleAdd;
 
 namespace {
 
-HostTensor floats(Shape shape, float first = 0) {
-  HostTensor tensor = *HostTensor::allocate(DataType::F32, std::move(shape));
-  auto *values = reinterpret_cast<float *>(tensor.mutableData());
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    values[i] = first + static_cast<float>(i);
-  return tensor;
-}
-
-class SessionTest : public epifold::test::FakeDeviceTest {
-protected:
-  Expected<Session> open(const ExecutableDesc &desc) {
-    auto executable = Executable::load(serialize(desc));
-    if (!executable)
-      return executable.error();
-    SessionOptions options;
-    options.cacheDir = folder.path();
-    return Session::create(*Device::open(), *executable, options);
-  }
-
-  /// A session of makeDoubleAdd(rows) with its parameter bound.
-  Session ready(int64_t rows = 8) {
-    auto session = open(makeDoubleAdd(rows));
-    EXPECT_TRUE(session) << session.error().message();
-    EXPECT_TRUE(session->bindParameters({{"w.m", floats({2, 4})}}));
-    return std::move(*session);
-  }
-};
-
-void expectResults(const TensorMap &results, const HostTensor &x) {
-  const HostTensor &y = results.at("out.y");
-  const HostTensor &t = results.at("out.t");
-  ASSERT_EQ(y.shape(), x.shape());
-  for (int64_t i = 0; i < x.elements(); ++i) {
-    EXPECT_EQ(t.dataAs<float>()[i], 2 * x.dataAs<float>()[i]);
-    EXPECT_EQ(y.dataAs<float>()[i], 2 * x.dataAs<float>()[i] + 0.5f);
-  }
-}
+using SessionTest = epifold::test::FakeSessionTest;
 
 TEST_F(SessionTest, RunsAtEverySizeWithOneExecutable) {
   Session session = ready(100);
@@ -322,7 +287,7 @@ TEST_F(SessionTest, UnusedModulesAreNotLoaded) {
 
 TEST_F(SessionTest, SharedMemoryBeyondTheDeviceIsRefused) {
   ExecutableDesc desc = makeDoubleAdd(8);
-  std::get<KernelLaunch>(desc.launches[0].body).sharedBytes = 300000;
+  test::variantOf(desc, 0).sharedBytes = 300000;
   auto session = open(desc);
   ASSERT_FALSE(session);
   EXPECT_NE(session.error().message().find("needs 300000 bytes of shared"),

@@ -30,6 +30,13 @@ makeModule(const std::string &entry,
   return module;
 }
 
+/// The only variant of a launch of makeDoubleAdd.
+inline runtime::KernelVariant &variantOf(runtime::ExecutableDesc &desc,
+                                         size_t launch) {
+  return std::get<runtime::KernelLaunch>(desc.launches[launch].body)
+      .variants.front();
+}
+
 /// t = 2 x and y = t + 0.5 over x[n, 4] with n dynamic, up to `rows` rows; a
 /// NaN in x raises the status word. Parameter w.m[2, 4] is packed transposed
 /// and not used. The launches: double_f32, a memset, add_f32, flag_nan.
@@ -71,13 +78,13 @@ inline runtime::ExecutableDesc makeDoubleAdd(int64_t rows) {
   desc.modules = {makeModule("double_f32"), makeModule("add_f32"),
                   makeModule("flag_nan")};
   auto kernel = [&](ModuleIndex module, std::vector<ArgDesc> args) {
-    KernelLaunch launch;
-    launch.module = module;
-    launch.grid = {blocks, one, one};
-    launch.block = {128, 1, 1};
-    launch.args = std::move(args);
-    launch.args.push_back(IntArg{elements});
-    return launch;
+    KernelVariant variant;
+    variant.module = module;
+    variant.grid = {blocks, one, one};
+    variant.block = {128, 1, 1};
+    variant.args = std::move(args);
+    variant.args.push_back(IntArg{elements});
+    return KernelLaunch{{std::move(variant)}};
   };
   auto at = [](BufferIndex buffer) { return PointerArg{buffer, {}}; };
   desc.launches = {
@@ -86,6 +93,41 @@ inline runtime::ExecutableDesc makeDoubleAdd(int64_t rows) {
       {kernel(1, {at(1), at(3), at(2)}), "add at m.mlir:2", {}, {}},
       {kernel(2, {at(0), at(4)}), "flag", {}, {}},
   };
+  return desc;
+}
+
+/// makeDoubleAdd with more variants. Its first launch has one that reads x by a
+/// tensor map, in blocks of 64 threads, for up to 8 rows; one for compute
+/// capability 9.0, in blocks of 96; and the original one, in blocks of 128. All
+/// kernels for 9.0 overlap the launch before.
+inline runtime::ExecutableDesc makeVariants(int64_t rows) {
+  using namespace runtime;
+  ExecutableDesc desc = makeDoubleAdd(rows);
+  ExprIndex n = desc.addSymbol(0);
+  for (size_t launch : {0, 2, 3}) {
+    auto &variants =
+        std::get<KernelLaunch>(desc.launches[launch].body).variants;
+    KernelVariant variant = variants.front();
+    variant.overlapsPrevious = true;
+    desc.modules.push_back(
+        makeModule(desc.modules[variant.module].entry, {"sm_90a"}));
+    variant.module = static_cast<ModuleIndex>(desc.modules.size() - 1);
+    variant.block = {96, 1, 1};
+    variants.insert(variants.begin(), variant);
+  }
+  auto &variants = std::get<KernelLaunch>(desc.launches[0].body).variants;
+  KernelVariant mapped = variants.front();
+  desc.modules.push_back(makeModule("double_f32", {"sm_90a"}));
+  desc.modules.back().images[0].ptx.push_back(' '); // for a cubin of its own
+  mapped.module = static_cast<ModuleIndex>(desc.modules.size() - 1);
+  mapped.limit = {n, 8};
+  mapped.block = {64, 1, 1};
+  mapped.args[0] = TensorMapArg{PointerArg{0, {}},
+                                DataType::F32,
+                                {desc.addConstant(4), n},
+                                {desc.addConstant(16)},
+                                {4, 8}};
+  variants.insert(variants.begin(), std::move(mapped));
   return desc;
 }
 

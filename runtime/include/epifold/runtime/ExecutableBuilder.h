@@ -123,16 +123,54 @@ struct IntArg {
   bool operator==(const IntArg &) const = default;
 };
 
-/// One kernel parameter; each takes 8 bytes, in order.
-using ArgDesc = std::variant<PointerArg, IntArg>;
+/// A tensor map argument: how the unit for tensor copies sees a piece of
+/// memory, as a tensor of one to five dimensions that it copies box by box.
+///
+/// In shared memory the rows of a box lie in the 128-byte swizzle; elements
+/// out of bounds are read as zeros and not written.
+struct TensorMapArg {
+  PointerArg base; ///< Must come out 16-byte aligned.
+  DataType type = DataType::F32;
+  std::vector<ExprIndex> sizes; ///< Elements, innermost first; 1 to 2^32.
+  /// Bytes from one index to the next of every dimension but the innermost;
+  /// multiples of 16 below 2^40.
+  std::vector<ExprIndex> strides;
+  /// Elements of a box in each dimension, 1 to 256; a row of it takes a
+  /// multiple of 16 bytes, at most 128.
+  std::vector<uint32_t> box;
+  bool operator==(const TensorMapArg &) const = default;
+};
 
-/// Launches a kernel. Skipped when a grid size is zero.
-struct KernelLaunch {
+/// One kernel parameter, in order: 8 bytes, or 128 of a tensor map.
+using ArgDesc = std::variant<PointerArg, IntArg, TensorMapArg>;
+
+/// A bound of the runs that a variant is for: those where `size` ≤ `most`.
+struct SizeLimit {
+  ExprIndex size = 0;
+  int64_t most = 0;
+  bool operator==(const SizeLimit &) const = default;
+};
+
+/// One way to launch a kernel. Skipped when a grid size is zero.
+struct KernelVariant {
   ModuleIndex module = 0;
+  std::optional<SizeLimit> limit;            ///< Absent: for any run.
   std::array<ExprIndex, 3> grid = {0, 0, 0}; ///< Blocks in x, y, z.
   std::array<uint32_t, 3> block = {1, 1, 1}; ///< Threads in x, y, z.
   uint32_t sharedBytes = 0;                  ///< Dynamic shared memory.
   std::vector<ArgDesc> args;
+  /// The kernel itself waits for the end of the launch before it, so it may be
+  /// started while that one still runs; then all its images are for compute
+  /// capability 9.0 or later.
+  bool overlapsPrevious = false;
+  bool operator==(const KernelVariant &) const = default;
+};
+
+/// Launches a kernel: the first of its variants whose module has an image for
+/// the device, whose needs the device and its driver fulfil, and whose limit
+/// the run keeps.
+struct KernelLaunch {
+  std::vector<KernelVariant> variants; ///< At least one.
   bool operator==(const KernelLaunch &) const = default;
 };
 

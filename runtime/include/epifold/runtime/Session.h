@@ -36,6 +36,10 @@ struct SessionOptions {
   std::string target;
   /// Threads that compile and pack; 0 means all cores.
   unsigned threads = 0;
+  /// Starts kernels while the launch before them still runs, where kernel,
+  /// device and driver can; the bits are the same. Profiled and watched runs
+  /// never overlap launches.
+  bool overlap = true;
 };
 
 /// A tensor in device memory that the caller owns.
@@ -66,11 +70,12 @@ struct RunReport {
   std::vector<LaunchProfile> profile; ///< Empty unless asked for.
 };
 
-/// What loading did; see Session::loadReport.
+/// What loading modules did so far; see Session::loadReport.
 struct LoadReport {
   int modules = 0;
   int cacheHits = 0;
   int compiled = 0;
+  double milliseconds = 0;
   std::vector<std::string> targets; ///< Of each module's chosen image.
 };
 
@@ -87,8 +92,9 @@ struct RunOptions {
 /// sessions on one device are.
 class Session {
 public:
-  /// Loads modules (from the cubin cache, or by the driver's compiler, in
-  /// parallel) and constants. Errors: Unsupported when no image fits the device
+  /// Loads the modules that every run needs (from the cubin cache, or by the
+  /// driver's compiler, in parallel) and constants; `prepare` loads those that
+  /// its sizes need besides. Errors: Unsupported when no image fits the device
   /// or the driver is older than the PTX; Driver with the compiler's log.
   static Expected<Session> create(Device device, Executable executable,
                                   const SessionOptions &options = {});
@@ -123,8 +129,8 @@ public:
                         const RunOptions &options = {});
 
   /// Prepares a step: binds the dynamic dimensions from the inputs' shapes,
-  /// sizes and places memory, uploads the inputs. Later calls of `step` reuse
-  /// all of it.
+  /// chooses the kernels for them and loads those that are new, sizes and
+  /// places memory, uploads the inputs. Later calls of `step` reuse all of it.
   Expected<void> prepare(const TensorMap &inputs);
 
   /// As above with inputs in device memory, read in place. Results named in
