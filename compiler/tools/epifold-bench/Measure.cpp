@@ -200,7 +200,10 @@ Expected<Measurement> measureOnDevice(const Workload &workload,
       compileFor(workload, options, hopper ? "sm_90a" : "sm_80");
   if (!executable)
     return executable.error();
-  Expected<Session> session = Session::create(device, *executable);
+  SessionOptions sessionOptions;
+  sessionOptions.overlap = options.overlap;
+  Expected<Session> session =
+      Session::create(device, *executable, sessionOptions);
   if (!session)
     return session.error();
   {

@@ -24,6 +24,7 @@ struct Roof {
 struct MeasureOptions {
   std::string fusion = "all";
   runtime::LaunchMode launch = runtime::LaunchMode::Stream;
+  bool overlap = true; ///< See SessionOptions.
   /// "reference", "cuda:N", or empty: the first GPU, and the reference where
   /// there is none.
   std::string device;

@@ -87,6 +87,8 @@ struct Common {
           ->check(CLI::IsMember({"stream", "graph"}))
           ->type_name("MODE")
           ->capture_default_str();
+    app.add_flag("!--no-overlap", measure.overlap,
+                 "Start no kernel before the one before it has ended");
     app.add_option("--device", measure.device,
                    "reference or cuda:N (default: cuda:0, or reference where "
                    "there is no GPU)")

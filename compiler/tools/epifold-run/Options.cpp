@@ -77,6 +77,9 @@ std::variant<RunToolOptions, int> parseRunOptions(int argc, char **argv) {
       ->type_name("MODE");
   app.add_flag("--wait-each", options.waitEach,
                "Wait after each launch, so that an error names its launch");
+  app.add_flag("!--no-overlap", options.overlap,
+               "Start no kernel before the one before it has ended; the bits "
+               "are the same");
   app.add_option("--repeat", options.repeat, "Run N times and print the times")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");

@@ -25,6 +25,7 @@ struct RunToolOptions {
   int ordinal = 0;    ///< N of "cuda:N".
   runtime::LaunchMode launch = runtime::LaunchMode::Stream;
   bool waitEach = false;
+  bool overlap = true;
   int repeat = 1;
   std::string profile;
   std::string expect;

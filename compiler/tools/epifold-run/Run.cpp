@@ -261,20 +261,18 @@ Expected<Outcome> Tool::runOnDevice() {
   sessionOptions.cacheDir = options_.cacheDir;
   if (isExecutable_)
     sessionOptions.target = options_.target;
-  const auto loadStart = std::chrono::steady_clock::now();
+  sessionOptions.overlap = options_.overlap;
   Expected<Session> session =
       Session::create(*device_, *executable, sessionOptions);
   if (!session)
     return session.error();
-  const std::chrono::duration<double, std::milli> loadTime =
-      std::chrono::steady_clock::now() - loadStart;
-  const LoadReport &load = session->loadReport();
-  fmt::print("loaded {} kernels in {:.1f} ms: {} from the cache, {} compiled\n",
-             load.modules, loadTime.count(), load.cacheHits, load.compiled);
   if (Expected<void> bound = session->bindParameters(*arguments); !bound)
     return bound.error();
   if (Expected<void> prepared = session->prepare(*arguments); !prepared)
     return prepared.error();
+  const LoadReport &load = session->loadReport();
+  fmt::print("loaded {} kernels in {:.1f} ms: {} from the cache, {} compiled\n",
+             load.modules, load.milliseconds, load.cacheHits, load.compiled);
   RunOptions runOptions;
   runOptions.launch = options_.launch;
   runOptions.waitEach = options_.waitEach;
