@@ -38,7 +38,8 @@ epifold::ptx::emitGemm(kernel::GemmOp op, const TargetFeatures &features) {
            << problem.products << " products; the PTX backend takes at most "
            << kMaxProducts << ", split it";
   std::vector<KernelSource> sources;
-  sources.push_back(
-      emitBy(problem, chooseSchedule(problem, features.hasWgmma)));
+  for (const GemmSchedule &schedule :
+       chooseSchedules(problem, features.hasWgmma))
+    sources.push_back(emitBy(problem, schedule));
   return sources;
 }

@@ -27,6 +27,7 @@ public:
   EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem,
                   const GemmTile &tile, const AccumulatorLayout &layout);
   void emit(AccumulatorAt accumulator);
+  void emit(AccumulatorAt accumulator, RoundStore &store);
 
 private:
   using Value = mlir::Value;
@@ -48,11 +49,21 @@ private:
   Value rowOffset(const Access &access, Value row);
   Values loadRun(const Access &access, Value rowOffset, Value row, int64_t run,
                  int64_t lane, int64_t count);
+  /// What a row's extras and outs need: offsets of the thread's first column,
+  /// and the values of extras that depend on the row alone.
+  struct Row {
+    Value number;
+    SmallVector<Value> offsets, values;
+  };
+
   void loadColumnVectors();
+  Row openRow(int64_t row);
   void emitRow(int64_t row, AccumulatorAt accumulator);
-  void emitPiece(int64_t row, int64_t run, int64_t lane, int64_t count,
-                 ArrayRef<Value> rowOffsets, ArrayRef<Value> rowVectors,
-                 AccumulatorAt accumulator);
+  SmallVector<Values> computePiece(const Row &place, int64_t row, int64_t run,
+                                   int64_t lane, int64_t count,
+                                   AccumulatorAt accumulator);
+  void storePiece(const Row &place, int64_t run, int64_t lane, int64_t count,
+                  ArrayRef<Values> results);
 
   KernelBuilder &b;
   const GemmProblem &problem;
@@ -156,20 +167,33 @@ void EpilogueEmitter::loadColumnVectors() {
   }
 }
 
-void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane,
-                                int64_t count, ArrayRef<Value> rowOffsets,
-                                ArrayRef<Value> rowVectors,
-                                AccumulatorAt accumulator) {
-  Value rowValue = b.add(tile.row, layout.rows[row]);
+EpilogueEmitter::Row EpilogueEmitter::openRow(int64_t row) {
+  Row place;
+  place.number = b.add(tile.row, layout.rows[row]);
+  for (const Access &access : llvm::concat<const Access>(extras, outs))
+    place.offsets.push_back(rowOffset(access, place.number));
+  for (auto [i, access] : llvm::enumerate(extras))
+    place.values.push_back(access.alongColumn == Movement::None
+                               ? b.loadElement(access.operand, place.offsets[i])
+                               : Value());
+  return place;
+}
+
+/// Each out's values of `count` columns from lane `lane` of a run on.
+SmallVector<EpilogueEmitter::Values>
+EpilogueEmitter::computePiece(const Row &place, int64_t row, int64_t run,
+                              int64_t lane, int64_t count,
+                              AccumulatorAt accumulator) {
   SmallVector<Values> loaded(extras.size()), results(outs.size());
   for (auto [i, access] : llvm::enumerate(extras)) {
-    if (rowVectors[i])
-      loaded[i].assign(count, rowVectors[i]);
+    if (place.values[i])
+      loaded[i].assign(count, place.values[i]);
     else if (!columnVectors[i].empty())
       loaded[i] =
           llvm::to_vector(ArrayRef(columnVectors[i][run]).slice(lane, count));
     else
-      loaded[i] = loadRun(access, rowOffsets[i], rowValue, run, lane, count);
+      loaded[i] =
+          loadRun(access, place.offsets[i], place.number, run, lane, count);
   }
   for (int64_t column : llvm::seq(count)) {
     Values arguments;
@@ -181,12 +205,18 @@ void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane,
          llvm::enumerate(b.inlineRegion(problem.op.getEpilogue(), arguments)))
       results[out].push_back(value);
   }
+  return results;
+}
+
+void EpilogueEmitter::storePiece(const Row &place, int64_t run, int64_t lane,
+                                 int64_t count, ArrayRef<Values> results) {
   for (auto [i, access] : llvm::enumerate(outs)) {
-    Value rowOffset = rowOffsets[extras.size() + i];
+    Value rowOffset = place.offsets[extras.size() + i];
     Type element = b.elementType(access.operand);
     int64_t step = access.isVector ? count : 1;
     for (int64_t first = 0; first < count; first += step) {
-      Value offset = offsetAt(access, rowOffset, rowValue, run, lane + first);
+      Value offset =
+          offsetAt(access, rowOffset, place.number, run, lane + first);
       b.storeVector(
           ArrayRef(results[i]).slice(first, step),
           b.elementPointer(b.pointer(access.operand), element, offset));
@@ -195,22 +225,39 @@ void EpilogueEmitter::emitPiece(int64_t row, int64_t run, int64_t lane,
 }
 
 void EpilogueEmitter::emitRow(int64_t row, AccumulatorAt accumulator) {
-  Value rowValue = b.add(tile.row, layout.rows[row]);
-  b.ifThen(b.lt(rowValue, tile.rowEnd), [&] {
-    SmallVector<Value> rowOffsets, rowVectors;
-    for (const Access &access : llvm::concat<const Access>(extras, outs))
-      rowOffsets.push_back(rowOffset(access, rowValue));
-    for (auto [i, access] : llvm::enumerate(extras))
-      rowVectors.push_back(access.alongColumn == Movement::None
-                               ? b.loadElement(access.operand, rowOffsets[i])
-                               : Value());
+  Value number = b.add(tile.row, layout.rows[row]);
+  b.ifThen(b.lt(number, tile.rowEnd), [&] {
+    Row place = openRow(row);
     int64_t count = guardedColumns();
     for (int64_t run : llvm::seq(layout.runs.size()))
       for (int64_t lane = 0; lane < layout.runLength; lane += count)
         b.ifThen(isInside(columnAt(run, lane)), [&] {
-          emitPiece(row, run, lane, count, rowOffsets, rowVectors, accumulator);
+          storePiece(place, run, lane, count,
+                     computePiece(place, row, run, lane, count, accumulator));
         });
   });
+}
+
+/// Runs outside, rows inside: what depends on the column alone is the same for
+/// all rows of a round.
+void EpilogueEmitter::emit(AccumulatorAt accumulator, RoundStore &store) {
+  loadColumnVectors();
+  SmallVector<Row> places;
+  for (int64_t row : llvm::seq(layout.rows.size()))
+    places.push_back(openRow(row));
+  int64_t rounds = int64_t(layout.runs.size()) / store.runsOfRound();
+  for (int64_t round : llvm::seq(rounds)) {
+    store.beginRound(round);
+    for (int64_t i : llvm::seq(store.runsOfRound()))
+      for (int64_t row : llvm::seq(layout.rows.size())) {
+        int64_t run = round * store.runsOfRound() + i;
+        store.put(row, run,
+                  computePiece(places[row], row, run, 0, layout.runLength,
+                               accumulator)
+                      .front());
+      }
+    store.endRound(round);
+  }
 }
 
 void EpilogueEmitter::emit(AccumulatorAt accumulator) {
@@ -224,4 +271,11 @@ void epifold::ptx::emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
                                 const AccumulatorLayout &layout,
                                 AccumulatorAt accumulator) {
   EpilogueEmitter(b, problem, tile, layout).emit(accumulator);
+}
+
+void epifold::ptx::emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
+                                const GemmTile &tile,
+                                const AccumulatorLayout &layout,
+                                AccumulatorAt accumulator, RoundStore &store) {
+  EpilogueEmitter(b, problem, tile, layout).emit(accumulator, store);
 }

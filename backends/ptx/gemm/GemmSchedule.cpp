@@ -7,10 +7,9 @@
 
 #include "backends/ptx/gemm/GemmFmaSchedule.h"
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/WgmmaCost.h"
 
 #include "llvm/Support/MathExtras.h"
-
-#include <optional>
 
 using namespace mlir;
 using namespace epifold;
@@ -35,9 +34,9 @@ GemmProblem::GemmProblem(kernel::GemmOp op)
   firstOut = firstExtra + op.getExtras().size();
 }
 
-/// Rows of a group when they are known at compile time, else a number that
-/// fills any tile.
-static int64_t knownRows(const GemmProblem &problem) {
+/// Rows of a launch, of one group where they are not ragged, when they are
+/// known at compile time.
+static std::optional<int64_t> knownRows(const GemmProblem &problem) {
   ArrayRef<int64_t> shape = typeOf(problem.op.getA()).getShape().drop_back();
   if (problem.hasGather)
     shape = typeOf(problem.op.getGather()).getShape();
@@ -45,9 +44,8 @@ static int64_t knownRows(const GemmProblem &problem) {
     shape = shape.drop_front();
   int64_t rows = 1;
   for (int64_t size : shape)
-    rows = ShapedType::isDynamic(size)           ? INT32_MAX
-           : llvm::MulOverflow(rows, size, rows) ? INT32_MAX
-                                                 : rows;
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(rows, size, rows))
+      return std::nullopt;
   return rows;
 }
 
@@ -59,8 +57,7 @@ static int64_t shareOfColumns(int64_t columns, int64_t products,
                            columns / int64_t(llvm::PowerOf2Ceil(products)));
 }
 
-static GemmSchedule chooseMatrixUnit(const GemmProblem &problem) {
-  int64_t rows = knownRows(problem);
+static GemmSchedule chooseMmaSync(const GemmProblem &problem, int64_t rows) {
   if (rows <= 16)
     return {16, shareOfColumns(128, problem.products, 64), 32, 4, 1, 8, 8, 1};
   if (rows <= 64)
@@ -74,58 +71,43 @@ static GemmSchedule chooseMatrixUnit(const GemmProblem &problem) {
           8,   needsRegisters ? 1 : 2};
 }
 
-/// Fits wgmma to the tile: as many stages as `sharedBytes` hold. It needs one
-/// to be multiplied, one that may still be read, and one on its way.
-static std::optional<GemmSchedule> fitWgmma(const GemmProblem &problem,
-                                            GemmSchedule schedule,
-                                            int64_t sharedBytes) {
-  if (schedule.tileRows != 128 || !problem.readsPieces(SlabCopier::kPiece))
-    return std::nullopt;
-  schedule.tileDepth = 64;
-  schedule.rowUnits = 2;
-  schedule.columnUnits = 1;
-  schedule.usesWgmma = true;
-  constexpr int64_t kMostStages = 4;
-  schedule.stages = std::min(
-      kMostStages, sharedBytes / SlabCopier::stageBytes(problem, schedule));
-  if (schedule.stages < 3 || countSlabs(problem, schedule) < 2)
-    return std::nullopt;
-  return schedule;
+/// wgmma where it can read the operands, else mma.sync.
+static GemmSchedule chooseForRows(const GemmProblem &problem, bool hasWgmma,
+                                  int64_t rows) {
+  if (hasWgmma && problem.readsPieces(SlabCopier::kPiece))
+    if (auto schedule = chooseWgmma(problem, rows))
+      return *schedule;
+  // Some groups have twice their share.
+  int64_t ofGroup = problem.hasManyGroups()
+                        ? llvm::divideCeil(2 * rows, problem.groups)
+                        : rows;
+  return chooseMmaSync(problem, ofGroup);
 }
 
-/// For wgmma: wide tiles where that leaves enough of them,
-/// and blocks that stay. Over ragged rows the latter were measured to be
-/// slower, 8 % of a layer of 64 experts, so there blocks come and go.
-static GemmSchedule widenForWgmma(const GemmProblem &problem,
-                                  GemmSchedule schedule) {
-  constexpr int64_t kProcessors = 132;
-  bool hasManyGroups = problem.isRagged && !problem.hasGroup;
-  int64_t rowTiles = llvm::divideCeil(knownRows(problem), schedule.tileRows);
-  rowTiles =
-      hasManyGroups ? rowTiles + problem.groups : rowTiles * problem.groups;
-  int64_t wide = shareOfColumns(256, problem.products, 32);
-  if (problem.columns > schedule.tileColumns &&
-      rowTiles * llvm::divideCeil(problem.columns, wide) >= kProcessors) {
-    schedule.tileColumns = wide;
-    schedule.minBlocks = 1;
-  }
-  if (!hasManyGroups) {
-    schedule.rasterRows = 16;
-    schedule.residentBlocks = kProcessors * schedule.minBlocks;
-  }
-  return schedule;
-}
-
-GemmSchedule epifold::ptx::chooseSchedule(const GemmProblem &problem,
-                                          bool hasWgmma) {
-  // Shared memory of a block on Hopper.
-  constexpr int64_t kMostShared = 227 * 1024;
+SmallVector<GemmSchedule>
+epifold::ptx::chooseSchedules(const GemmProblem &problem, bool hasWgmma) {
   if (!problem.usesMatrixUnit())
-    return chooseFma(problem, knownRows(problem));
-  GemmSchedule common = chooseMatrixUnit(problem);
-  if (!hasWgmma)
-    return common;
-  GemmSchedule wide = widenForWgmma(problem, common);
-  int64_t shared = kMostShared / wide.minBlocks - 1024;
-  return fitWgmma(problem, wide, shared).value_or(common);
+    return {chooseFma(problem, knownRows(problem).value_or(INT32_MAX))};
+  if (std::optional<int64_t> rows = knownRows(problem))
+    return {chooseForRows(problem, hasWgmma, *rows)};
+  constexpr int64_t kMany = 1 << 20;
+  SmallVector<int64_t> bounds = {64, 512, 2048, kMany};
+  // Rows of ragged groups count together; few of them are in few groups.
+  if (problem.hasManyGroups())
+    bounds = {problem.groups, problem.groups * 8, problem.groups * 64,
+              problem.groups * kMany};
+  // Of neighbours that are alike the last bound counts.
+  SmallVector<GemmSchedule> result;
+  for (int64_t bound : bounds) {
+    GemmSchedule schedule = chooseForRows(problem, hasWgmma, bound);
+    if (!result.empty()) {
+      schedule.mostRows = result.back().mostRows;
+      if (schedule == result.back())
+        result.pop_back();
+    }
+    schedule.mostRows = bound;
+    result.push_back(schedule);
+  }
+  result.back().mostRows = std::nullopt;
+  return result;
 }

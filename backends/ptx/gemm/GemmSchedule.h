@@ -9,6 +9,8 @@
 
 #include "backends/ptx/KernelBuilder.h"
 
+#include <optional>
+
 namespace epifold::ptx {
 
 /// The static facts of a kernel.gemm and the kernel operands of its parts.
@@ -28,6 +30,9 @@ struct GemmProblem {
   mlir::Type element, accumulator;
 
   int64_t elementBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+  /// Groups whose rows follow each other, as device-side offsets say, in one
+  /// launch.
+  bool hasManyGroups() const { return isRagged && !hasGroup; }
   bool usesMatrixUnit() const { return element.isBF16() || element.isF16(); }
   /// Whether rows of A and B can be read in pieces of `elements`.
   bool readsPieces(int64_t elements) const { return depth % elements == 0; }
@@ -40,8 +45,8 @@ struct GemmSchedule {
   int64_t tileRows, tileColumns, tileDepth;
   /// Tiles of operands in flight in shared memory.
   int64_t stages;
-  /// A block's warpgroups (wgmma), warps (mma.sync) or threads (FMA) along rows
-  /// and columns.
+  /// A block's multiplying warpgroups (wgmma), warps (mma.sync) or threads
+  /// (FMA) along rows and columns.
   int64_t rowUnits, columnUnits;
   /// Row tiles that neighbouring blocks share a column with, for the L2's sake.
   int64_t rasterRows;
@@ -52,10 +57,22 @@ struct GemmSchedule {
   /// Blocks that stay and take one tile after the other, so that copies for the
   /// next one run during an epilogue; 0: a block for every tile.
   int64_t residentBlocks = 0;
+  /// wgmma: the B's give the instruction its 64 rows, and A its columns, of
+  /// which as few as eight are possible: for few rows of A.
+  bool swapsOperands = false;
+  /// wgmma: full tiles go to memory by boxes, through shared memory.
+  bool storesBoxes = false;
+  /// The schedule is for launches of at most so many rows, of all groups
+  /// together where they are ragged; none: of any number.
+  std::optional<int64_t> mostRows = std::nullopt;
+
+  bool operator==(const GemmSchedule &other) const = default;
 };
 
-/// The schedule for targets that have wgmma or not.
-GemmSchedule chooseSchedule(const GemmProblem &problem, bool hasWgmma);
+/// The schedules for a target that has wgmma or not: bounds of rows ascend, and
+/// the last one has none.
+llvm::SmallVector<GemmSchedule> chooseSchedules(const GemmProblem &problem,
+                                                bool hasWgmma);
 
 } // namespace epifold::ptx
 

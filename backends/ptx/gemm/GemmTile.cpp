@@ -35,31 +35,101 @@ static bool searchesGroup(const GemmProblem &problem) {
   return problem.isRagged && !problem.hasGroup;
 }
 
+/// Blocks that stay count tiles of up to so many groups.
+static constexpr int64_t kMostCountedGroups = 1024;
+
+static bool countsTiles(const GemmProblem &problem,
+                        const GemmSchedule &schedule) {
+  return searchesGroup(problem) && schedule.residentBlocks &&
+         problem.groups <= kMostCountedGroups;
+}
+
+int64_t TileWalk::sharedBytes(const GemmProblem &problem,
+                              const GemmSchedule &schedule) {
+  return countsTiles(problem, schedule) ? (problem.groups + 1) * 4 : 0;
+}
+
+/// The number of row tiles of the groups before `group` (i32), in any case not
+/// falling with it.
+Value TileWalk::tilesBefore(Value group) {
+  if (table)
+    return b.load(b.getI32Type(),
+                  b.elementPointer(table, b.getI32Type(), group));
+  Value offset = loadOffset(b, problem.offsets, group);
+  return b.toI32(
+      b.add(b.div(offset, b.i64(schedule.tileRows)), b.toI64(group)));
+}
+
 /// The group of a row tile, and the tile's number in it.
 std::pair<Value, Value> TileWalk::locateGroup(Value rowTile) {
-  auto firstTile = [&](Value offset, Value group) {
-    return b.add(b.div(offset, b.i64(schedule.tileRows)), b.toI64(group));
-  };
-  auto firstTileOf = [&](Value group) {
-    return firstTile(loadOffset(b, problem.offsets, group), group);
-  };
-  Value tile = b.toI64(rowTile);
   constexpr int64_t kMostByWarp = 512;
-  Value group = problem.groups <= kMostByWarp
-                    ? findGroupByWarp(b, problem.groups, tile, firstTileOf)
-                    : findGroup(b, problem.offsets, tile, firstTile);
-  return {group, b.sub(tile, firstTileOf(group))};
+  Value group =
+      problem.groups <= kMostByWarp || table
+          ? findGroupByWarp(b, problem.groups, rowTile,
+                            [&](Value group) { return tilesBefore(group); })
+          : findGroup(b, problem.offsets, b.toI64(rowTile),
+                      [&](Value offset, Value group) {
+                        return b.add(b.div(offset, b.i64(schedule.tileRows)),
+                                     b.toI64(group));
+                      });
+  return {group, b.toI64(b.sub(rowTile, tilesBefore(group)))};
+}
+
+/// Fills the table, with the sum of all groups at its end; a warp takes 32
+/// groups at a time. Every thread returns the sum once a barrier has passed.
+Value TileWalk::countTilesOfGroups(Value memory) {
+  int64_t groups = problem.groups;
+  table = memory;
+  auto entry = [&](Value group) {
+    return b.elementPointer(table, b.getI32Type(), group);
+  };
+  b.ifThen(b.lt(b.threadId(), b.i32(32)), [&] {
+    Value before = b.i32(0);
+    for (int64_t base = 0; base < groups; base += 32) {
+      Value group = b.add(b.laneId(), b.i32(base));
+      Value known = b.min(group, b.i32(groups - 1));
+      Value rows = b.sub(loadOffset(b, problem.offsets, b.add(known, b.i32(1))),
+                         loadOffset(b, problem.offsets, known));
+      Value count = b.toI32(b.ceilDiv(rows, schedule.tileRows));
+      count = b.select(b.lt(group, b.i32(groups)), count, b.i32(0));
+      Value sum = count;
+      for (int64_t distance = 1; distance < 32; distance *= 2) {
+        Value other = b.shuffleUp(sum, distance);
+        sum = b.add(
+            sum, b.select(b.lt(b.laneId(), b.i32(distance)), b.i32(0), other));
+      }
+      b.ifThen(b.lt(group, b.i32(groups)), [&] {
+        b.store(b.add(before, b.sub(sum, count)), entry(group));
+      });
+      before = b.add(before, b.shuffleFrom(sum, b.i32(31)));
+    }
+    b.ifThen(b.eq(b.laneId(), b.i32(0)),
+             [&] { b.store(before, entry(b.i32(groups))); });
+  });
+  b.barrier();
+  return b.load(b.getI32Type(), entry(b.i32(groups)));
+}
+
+/// A convolution's tiles of blocks that stay do not cross samples: then a tile
+/// is a box of its input.
+static bool staysInSample(const GemmProblem &problem,
+                          const GemmSchedule &schedule) {
+  return problem.isConvolution && schedule.residentBlocks;
 }
 
 TileWalk::TileWalk(KernelBuilder &b, const GemmProblem &problem,
-                   const GemmSchedule &schedule)
+                   const GemmSchedule &schedule, Value memory)
     : b(b), problem(problem), schedule(schedule) {
   // Batches of rows that are not ragged are the outer dimension of the tiles.
   int64_t batches = problem.isRagged ? 1 : problem.groups;
   int64_t columnTiles = llvm::divideCeil(problem.columns, schedule.tileColumns);
   AffineExpr rows = gridRows(b, problem);
+  if (schedule.mostRows)
+    b.setSizeLimit(rows, *schedule.mostRows);
   if (schedule.residentBlocks) {
-    b.setGrid(b.gridConstant(schedule.residentBlocks));
+    // None when there are no rows.
+    constexpr int64_t kMoreThanRows = int64_t(1) << 40;
+    b.setGrid(rows.ceilDiv(kMoreThanRows) * schedule.residentBlocks);
   } else {
     AffineExpr rowTiles =
         searchesGroup(problem)
@@ -72,9 +142,14 @@ TileWalk::TileWalk(KernelBuilder &b, const GemmProblem &problem,
   if (problem.hasGroup) {
     ownRows = raggedRows(b, problem.offsets, /*hasGroup=*/true);
     tiles = b.ceilDiv(b.sub(ownRows.end, ownRows.begin), schedule.tileRows);
+  } else if (countsTiles(problem, schedule)) {
+    tiles = countTilesOfGroups(memory);
   } else if (searchesGroup(problem)) {
     tiles = b.add(b.div(deviceRows(b, problem), b.i64(schedule.tileRows)),
                   b.i64(problem.groups));
+  } else if (staysInSample(problem, schedule)) {
+    tiles = b.mul(b.size(problem.a, 0),
+                  b.ceilDiv(b.size(problem.a, 1), schedule.tileRows));
   } else {
     tiles = b.ceilDiv(deviceRows(b, problem), schedule.tileRows);
   }
@@ -101,6 +176,18 @@ std::pair<Value, Value> TileWalk::rasterize(Value number) {
 GemmTile TileWalk::locateRows(Value batch, Value rowTile) {
   Value tileRows = b.i64(schedule.tileRows);
   Value zero = b.i64(0);
+  if (staysInSample(problem, schedule)) {
+    Value steps = b.size(problem.a, 1);
+    Value tilesOfSample = b.ceilDiv(steps, schedule.tileRows);
+    Value sample = b.div(b.toI64(rowTile), tilesOfSample);
+    Value first = b.mul(sample, steps);
+    Value time = b.mul(b.rem(b.toI64(rowTile), tilesOfSample), tileRows);
+    return {b.toI64(batch),
+            b.toI64(batch),
+            b.add(first, time),
+            b.add(first, steps),
+            {}};
+  }
   if (!problem.isRagged) {
     Value group = b.toI64(batch);
     return {group,
@@ -137,7 +224,7 @@ GemmTile TileWalk::at(Value number) {
 }
 
 Value TileWalk::skipEmpty(Value number) {
-  if (!searchesGroup(problem))
+  if (!searchesGroup(problem) || table)
     return number;
   auto isEmpty = [&](ValueRange carried) {
     GemmTile tile = at(carried[0]);

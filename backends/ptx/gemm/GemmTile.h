@@ -23,14 +23,19 @@ struct GemmTile {
 ///
 /// Where blocks come and go, row tiles of ragged rows are numbered `offsets[g]
 /// / tileRows + g + i`, which needs no sums over groups, but leaves numbers
-/// without rows. Blocks that stay would share those out unevenly, so they sum
-/// once.
+/// without rows. Blocks that stay would share those out unevenly, so each of
+/// them counts the tiles of all groups once, unless there are very many.
 class TileWalk {
 public:
   /// Sets the grid: `residentBlocks`, or a block for every tile. All threads of
-  /// a warp must come here, and so for the other functions.
+  /// the block must come here, and all of a warp to the other functions.
+  /// `memory` points to the shared memory that the walk takes.
   TileWalk(KernelBuilder &b, const GemmProblem &problem,
-           const GemmSchedule &schedule);
+           const GemmSchedule &schedule, mlir::Value memory = {});
+
+  /// Bytes of shared memory that the walk takes.
+  static int64_t sharedBytes(const GemmProblem &problem,
+                             const GemmSchedule &schedule);
 
   /// i32 number of the block among all blocks.
   mlir::Value own();
@@ -47,6 +52,8 @@ private:
   std::pair<mlir::Value, mlir::Value> rasterize(mlir::Value number);
   GemmTile locateRows(mlir::Value batch, mlir::Value rowTile);
   std::pair<mlir::Value, mlir::Value> locateGroup(mlir::Value rowTile);
+  mlir::Value countTilesOfGroups(mlir::Value memory);
+  mlir::Value tilesBefore(mlir::Value group);
   mlir::Value skipEmpty(mlir::Value number);
   mlir::Value stride();
 
@@ -56,6 +63,8 @@ private:
   /// The rows of the launch's group, when it has one.
   RowRange ownRows;
   mlir::Value rowTiles, tilesOfBatch, allTiles; // i32
+  /// For ragged rows, in shared memory: i32 tiles before each group.
+  mlir::Value table;
 };
 
 /// Sets the grid to a block for every tile and calls `body` where the block's

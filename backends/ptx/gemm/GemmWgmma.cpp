@@ -1,15 +1,17 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Emits bf16 and f16 products on Hopper's wgmma, which reads both operands from
-// shared memory.
+// Emits bf16 and f16 products on Hopper's wgmma: one warpgroup brings slabs of
+// the operands into shared memory, others multiply them.
 
+#include "backends/ptx/gemm/AsyncAsm.h"
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
-#include "backends/ptx/gemm/SlabCopier.h"
 #include "backends/ptx/gemm/WgmmaAsm.h"
+#include "backends/ptx/gemm/WgmmaOperands.h"
+#include "backends/ptx/gemm/WgmmaStore.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include <utility>
 
 using namespace mlir;
 using namespace epifold;
@@ -20,22 +22,35 @@ constexpr int64_t kSlab = 64; // elements of a line: 128 bytes
 constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
 constexpr int64_t kFragmentColumns = 8; // of which four lanes hold two each
 constexpr int64_t kRunFragments = 4, kRunLength = 8; // of a thread
+constexpr int64_t kBoxColumns = 64; // of what WgmmaStore stores at once
 /// Eight lines of 128 bytes: the unit of the swizzle.
 constexpr int64_t kAlignment = 1024;
+/// i64 words in which the producer describes a tile.
+constexpr int64_t kTileWords = 4;
 
+/// A matrix of accumulators: 64 lines of one operand by `count` of the other.
+struct Accumulators {
+  int64_t count;
+  /// First lines in a stage of what gives it rows and columns.
+  Value lineOfRows, lineOfColumns;
+};
+
+/// Warpgroup 0 produces, the others consume. A slab's stage has two barriers:
+/// full, when its bytes are there, and empty, when every consumer warp has done
+/// with it. With the first slab of a tile the producer says which one it is, so
+/// consumers need no search; each goes at its own pace, as far apart as there
+/// are stages: while one is in its epilogue, the other has the matrix unit.
 class WgmmaEmitter {
 public:
   WgmmaEmitter(const GemmProblem &problem, const GemmSchedule &schedule)
       : problem(problem), schedule(schedule),
-        columns(problem.products * schedule.tileColumns),
-        b(problem.op, "gemm_mma",
-          {kGroupThreads * schedule.rowUnits * schedule.columnUnits, 1, 1}),
-        copier(b, problem, schedule,
-               kGroupThreads * schedule.rowUnits * schedule.columnUnits),
-        slabs(countSlabs(problem, schedule)),
-        ahead(std::min(schedule.stages - 2, slabs - 1)) {
-    assert(schedule.tileDepth == kSlab && schedule.columnUnits == 1 &&
-           schedule.tileRows == kGroupRows * schedule.rowUnits);
+        consumers(schedule.rowUnits * schedule.columnUnits),
+        b(problem.op, "gemm_wgmma", {kGroupThreads * (1 + consumers), 1, 1}),
+        operands(b, problem, schedule, kGroupThreads),
+        store(schedule.storesBoxes ? std::make_optional<WgmmaStore>(b, problem)
+                                   : std::nullopt),
+        slabs(countSlabs(problem, schedule)) {
+    assert(schedule.tileDepth == kSlab && schedule.residentBlocks);
   }
 
   KernelSource emit();
@@ -45,163 +60,419 @@ private:
   using Values = KernelBuilder::Values;
 
   Value groupNumber() { return b.div(b.threadId(), b.i32(kGroupThreads)); }
-  /// The first byte of the stage of the slab at `position`.
-  Value stageOf(Value position) {
-    return b.mul(b.rem(position, b.i32(schedule.stages)),
-                 b.i32(copier.stageBytes()));
+  Value consumerNumber() { return b.sub(groupNumber(), b.i32(1)); }
+  Value threadInGroup() { return b.rem(b.threadId(), b.i32(kGroupThreads)); }
+  Value warpInGroup() { return b.div(threadInGroup(), b.i32(32)); }
+
+  /// Stages follow each other by position, the number of the slab in the
+  /// block's whole sequence.
+  Value stageAt(Value position) {
+    return b.rem(position, b.i32(schedule.stages));
   }
-  Values multiplySlab(ValueRange accumulators, Value stageStart);
-  Values iterate(ValueRange accumulators, Value position,
-                 llvm::function_ref<void()> copy);
-  std::pair<Value, GemmTile> computeTile(TileWalk &walk, const GemmTile &tile,
-                                         Value number, Value position);
+  /// Parity of the position's phase of its stage's full barrier.
+  Value parityAt(Value position) {
+    return b.bitAnd(b.div(position, b.i32(schedule.stages)), b.i32(1));
+  }
+  Value byteOf(Value stage) {
+    return b.mul(stage, b.i32(SlabCopier::stageBytes(problem, schedule)));
+  }
+  Value full(Value stage) { return b.add(barriers, b.mul(stage, b.i32(8))); }
+  Value empty(Value stage) {
+    return b.add(full(stage), b.i32(schedule.stages * 8));
+  }
+
+  std::pair<int64_t, int64_t> registersOfRoles() const;
+  void initBarriers();
+  void produce(TileWalk &walk, WgmmaOperands::Role role);
+  void announceTile(const GemmTile &tile, Value stage);
+  GemmTile readTile(Value stage);
+  void consume();
+  SmallVector<Accumulators> blocks();
+  Value firstRow();
+  Value firstColumn();
+  int64_t shareOfColumns() const {
+    return schedule.tileColumns / schedule.columnUnits;
+  }
+  int64_t bytesOfStages() const {
+    return schedule.stages * SlabCopier::stageBytes(problem, schedule);
+  }
+  Values multiplySlab(ValueRange accumulators, Value stage);
+  Values multiplyTile(Value position);
+  void release(Value stage);
+  void skipTile(Value position);
   void epilogue(const GemmTile &tile, ValueRange accumulators);
+  AccumulatorLayout layoutOfRows(const GemmTile &tile);
+  AccumulatorLayout layoutOfColumns(const GemmTile &tile);
 
   const GemmProblem &problem;
   const GemmSchedule &schedule;
-  int64_t columns; // of all products together
+  int64_t consumers;
   KernelBuilder b;
-  SlabCopier copier;
+  WgmmaOperands operands;
+  std::optional<WgmmaStore> store;
   int64_t slabs;
-  /// Slabs on their way while one is multiplied.
-  int64_t ahead;
-  Value memory;
+  Value memory, boxes, tiles;
+  Value barriers; // i32 address
 };
 } // namespace
 
-/// Starts the products of a slab. The B's lie one after the other, so that one
-/// instruction multiplies A by all of them.
+//===--- Producer
+//--------------------------------------------------------------------------------------------------===//
+
+void WgmmaEmitter::initBarriers() {
+  b.ifThen(b.eq(b.threadId(), b.i32(0)), [&] {
+    for (int64_t stage : llvm::seq(schedule.stages)) {
+      initBarrier(b, full(b.i32(stage)), operands.arrivals());
+      initBarrier(b, empty(b.i32(stage)), consumers * 4);
+    }
+    fenceBarrierInits(b);
+  });
+  b.barrier();
+}
+
+/// No tile ends at a row before its first one: that is how the last message
+/// says that there is none.
+void WgmmaEmitter::announceTile(const GemmTile &tile, Value stage) {
+  Value first = b.mul(stage, b.i32(kTileWords));
+  Value words[kTileWords] = {tile.group, tile.row, tile.rowEnd, tile.column};
+  for (int64_t i : llvm::seq(kTileWords))
+    b.store(words[i],
+            b.elementPointer(tiles, b.getI64Type(), b.add(first, b.i32(i))));
+}
+
+GemmTile WgmmaEmitter::readTile(Value stage) {
+  Value first = b.mul(stage, b.i32(kTileWords));
+  Values words =
+      b.loadVector(b.getI64Type(),
+                   b.elementPointer(tiles, b.getI64Type(), first), kTileWords);
+  return {words[0], {}, words[1], words[2], words[3]};
+}
+
+/// The tiles' slabs, as far as they are the role's. A warp goes this way
+/// together, as finding a tile takes all of it; then one lane copies boxes.
+void WgmmaEmitter::produce(TileWalk &walk, WgmmaOperands::Role role) {
+  using Role = WgmmaOperands::Role;
+  auto acquire = [&](Value position) {
+    Value stage = stageAt(position);
+    waitForPhase(b, empty(stage), b.bitXor(parityAt(position), b.i32(1)));
+    return stage;
+  };
+  auto forCopiers = [&](llvm::function_ref<void()> body) {
+    if (role == Role::All)
+      body();
+    else
+      b.ifThen(b.eq(b.laneId(), b.i32(0)), body);
+  };
+  // The message is part of the first slab, whose barrier makes it seen.
+  auto announce = [&](const GemmTile &tile, Value stage) {
+    if (role != Role::Bs)
+      b.ifThen(b.eq(b.threadId(), b.i32(0)),
+               [&] { announceTile(tile, stage); });
+  };
+  auto copy = [&](Value slab, Value stage) {
+    operands.copySlab(role, slab, byteOf(stage), full(stage));
+  };
+
+  Value end = b.whileLoop(
+      {walk.first(), b.i32(0)},
+      [&](ValueRange carried) { return walk.exists(carried[0]); },
+      [&](ValueRange carried) -> Values {
+        GemmTile tile = walk.at(carried[0]);
+        operands.locate(tile, memory);
+        forCopiers([&] {
+          Value stage = acquire(carried[1]);
+          announce(tile, stage);
+          copy(b.i32(0), stage);
+          b.forLoop(b.i32(1), b.i32(slabs), b.i32(1), [&](Value slab) {
+            copy(slab, acquire(b.add(carried[1], slab)));
+          });
+        });
+        return {walk.next(carried[0]), b.add(carried[1], b.i32(slabs))};
+      })[1];
+  forCopiers([&] {
+    Value stage = acquire(end);
+    GemmTile none = {b.i64(0), b.i64(0), b.i64(1), b.i64(0), b.i64(0)};
+    announce(none, stage);
+    operands.skipSlab(role, full(stage));
+  });
+}
+
+//===--- Consumers
+//-------------------------------------------------------------------------------------------------===//
+
+/// The accumulators of the calling warpgroup. The B's lie one after the other
+/// in a stage: a warpgroup that has all columns multiplies A by all of them in
+/// one instruction.
+SmallVector<Accumulators> WgmmaEmitter::blocks() {
+  Value consumer = consumerNumber();
+  Value rowUnit = b.div(consumer, b.i32(schedule.columnUnits));
+  Value columnUnit = b.rem(consumer, b.i32(schedule.columnUnits));
+  Value rows = b.mul(rowUnit, b.i32(kGroupRows));
+  auto lineOfB = [&](int64_t product, Value column) {
+    int64_t first = schedule.tileRows + product * schedule.tileColumns;
+    return b.add(b.i32(first), column);
+  };
+  SmallVector<Accumulators> result;
+  if (schedule.swapsOperands) {
+    for (int64_t product : llvm::seq(problem.products)) {
+      Value column = b.mul(columnUnit, b.i32(shareOfColumns()));
+      result.push_back({schedule.tileRows, lineOfB(product, column), b.i32(0)});
+    }
+  } else if (schedule.columnUnits == 1) {
+    result.push_back(
+        {problem.products * schedule.tileColumns, rows, lineOfB(0, b.i32(0))});
+  } else {
+    int64_t share = shareOfColumns();
+    for (int64_t product : llvm::seq(problem.products))
+      result.push_back(
+          {share, rows, lineOfB(product, b.mul(columnUnit, b.i32(share)))});
+  }
+  return result;
+}
+
+/// Starts the products of a slab.
 ///
 /// All steps of a slab are taken, those past the end of a tap too: there both
 /// operands are +0, and a step of zero products leaves the accumulator's bits
 /// alone. (It would turn -0 into +0, but no step gives -0.)
 WgmmaEmitter::Values WgmmaEmitter::multiplySlab(ValueRange accumulators,
-                                                Value stageStart) {
-  Value firstByte = b.add(
-      stageStart, b.mul(groupNumber(), b.i32(kGroupRows * copier.lineBytes())));
-  Value a = matrixDescriptor(b, memory, firstByte);
-  Value bs = matrixDescriptor(b, memory,
-                              b.add(stageStart, b.i32(copier.firstByteOfB(0))));
-  return startWgmma(b, problem.element, columns, kSlab, accumulators, a, bs);
+                                                Value stage) {
+  auto descriptor = [&](Value line) {
+    return matrixDescriptor(
+        b, memory, b.add(byteOf(stage), b.mul(line, b.i32(kSlab * 2))));
+  };
+  SmallVector<WgmmaPart> parts;
+  for (const Accumulators &block : blocks())
+    parts.push_back({block.count, descriptor(block.lineOfRows),
+                     descriptor(block.lineOfColumns)});
+  return startWgmma(b, problem.element, parts, kSlab, accumulators);
 }
 
-/// Multiplies the slab at `position` of the block's whole sequence while `copy`
-/// starts the copies of the one `ahead` of it.
-///
-/// The products start while those of the slab before still run, and the
-/// iteration ends when the latter are done: so past the barrier all threads are
-/// done with the slab before that, whose stage takes the copies.
-WgmmaEmitter::Values WgmmaEmitter::iterate(ValueRange accumulators,
-                                           Value position,
-                                           llvm::function_ref<void()> copy) {
-  // Every thread makes its own copies visible to wgmma, which reads shared
-  // memory by another way than loads and stores do.
-  NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
-  fenceSharedForWgmma(b);
-  b.barrier();
-  Values running = multiplySlab(accumulators, stageOf(position));
-  copy();
-  NVVM::CpAsyncCommitGroupOp::create(b);
-  return waitForWgmma(b, running, /*running=*/1);
+void WgmmaEmitter::release(Value stage) {
+  b.ifThen(b.eq(b.laneId(), b.i32(0)), [&] { arrive(b, empty(stage)); });
 }
 
-/// A tile whose first slabs are copied or on their way; `position` is the first
-/// one's place in the block's sequence. The last iterations copy the first
-/// slabs of the tile after it, which is returned with its number; what its rows
-/// need is loaded while products run.
-std::pair<Value, GemmTile> WgmmaEmitter::computeTile(TileWalk &walk,
-                                                     const GemmTile &tile,
-                                                     Value number,
-                                                     Value position) {
-  auto copyAhead = [&](Value slab) {
-    Value next = b.add(slab, b.i32(ahead));
-    copier.copySlab(next, stageOf(b.add(position, next)));
+/// The sums of the tile whose slabs start at `position`. The products of a slab
+/// start while those of the one before still run, whose stage is then free.
+WgmmaEmitter::Values WgmmaEmitter::multiplyTile(Value position) {
+  auto step = [&](ValueRange accumulators, Value current) {
+    Value stage = stageAt(current);
+    waitForPhase(b, full(stage), parityAt(current));
+    // cp.async writes as threads do; wgmma reads by another way.
+    if (operands.usesThreads())
+      fenceShared(b);
+    return waitForWgmma(b, multiplySlab(accumulators, stage), /*running=*/1);
   };
-  auto iterateAt = [&](ValueRange accumulators, Value slab) {
-    return iterate(accumulators, b.add(position, slab),
-                   [&] { copyAhead(slab); });
+  int64_t count = 0;
+  for (const Accumulators &block : blocks())
+    count += block.count / 2;
+  Values zeros(count, b.constant(b.getF32Type(), 0));
+  Values first = step(zeros, position);
+  Values sums = b.forLoop(b.i32(1), b.i32(slabs), b.i32(1), first,
+                          [&](Value slab, ValueRange carried) {
+                            Value current = b.add(position, slab);
+                            Values result = step(carried, current);
+                            release(stageAt(b.sub(current, b.i32(1))));
+                            return result;
+                          });
+  sums = waitForWgmma(b, sums, /*running=*/0);
+  release(stageAt(b.add(position, b.i32(slabs - 1))));
+  return sums;
+}
+
+/// Passes over a tile of which the calling warpgroup has no rows.
+void WgmmaEmitter::skipTile(Value position) {
+  b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), [&](Value slab) {
+    Value current = b.add(position, slab), stage = stageAt(current);
+    waitForPhase(b, full(stage), parityAt(current));
+    release(stage);
+  });
+}
+
+/// The calling warpgroup's first row in a tile, i64.
+Value WgmmaEmitter::firstRow() {
+  if (schedule.swapsOperands || schedule.rowUnits == 1)
+    return b.i64(0);
+  Value unit = b.div(consumerNumber(), b.i32(schedule.columnUnits));
+  return b.toI64(b.mul(unit, b.i32(kGroupRows)));
+}
+
+/// And its first column.
+Value WgmmaEmitter::firstColumn() {
+  if (schedule.columnUnits == 1)
+    return b.i64(0);
+  Value unit = b.rem(consumerNumber(), b.i32(schedule.columnUnits));
+  return b.toI64(b.mul(unit, b.i32(shareOfColumns())));
+}
+
+void WgmmaEmitter::consume() {
+  if (store)
+    store->enter(boxes, consumerNumber(), shareOfColumns() / kBoxColumns);
+  auto receive = [&](Value position) {
+    Value stage = stageAt(position);
+    waitForPhase(b, full(stage), parityAt(position));
+    return readTile(stage);
   };
-  Values zeros(columns / 2, b.constant(b.getF32Type(), 0));
-  Values first = iterateAt(zeros, b.i32(0));
-
-  Value next = walk.next(number), hasNext = walk.exists(next);
-  GemmTile nextTile = walk.at(b.select(hasNext, next, number));
-
-  Values last = b.forLoop(
-      b.i32(1), b.i32(slabs - ahead), b.i32(1), first,
-      [&](Value slab, ValueRange carried) { return iterateAt(carried, slab); });
-  copier.locate(nextTile, memory);
-  for (int64_t slab : llvm::seq(ahead)) {
-    Value current = b.add(position, b.i32(slabs - ahead + slab));
-    last = iterate(last, current, [&] {
-      b.ifThen(hasNext, [&] {
-        copier.copySlab(b.i32(slab), stageOf(b.add(current, b.i32(ahead))));
+  auto carry = [&](Value position, const GemmTile &tile) -> Values {
+    return {position, tile.group, tile.row, tile.rowEnd, tile.column};
+  };
+  b.whileLoop(
+      carry(b.i32(0), receive(b.i32(0))),
+      [&](ValueRange carried) { return b.lt(carried[2], carried[3]); },
+      [&](ValueRange carried) {
+        Value position = carried[0];
+        GemmTile tile = {carried[1], {}, carried[2], carried[3], carried[4]};
+        Value hasRows = b.lt(b.add(tile.row, firstRow()), tile.rowEnd);
+        b.ifElse(
+            hasRows,
+            [&]() -> Values {
+              epilogue(tile, multiplyTile(position));
+              return {};
+            },
+            [&]() -> Values {
+              skipTile(position);
+              return {};
+            });
+        Value next = b.add(position, b.i32(slabs));
+        return carry(next, receive(next));
       });
-    });
-  }
-  epilogue(tile, waitForWgmma(b, last, /*running=*/0));
-  return {next, nextTile};
+  if (store)
+    store->finish();
+}
+
+//===--- Epilogue
+//--------------------------------------------------------------------------------------------------===//
+
+/// Warp w of a group holds its rows 16 w ...; lane l of it holds rows l / 4 and
+/// l / 4 + 8, and of each 32 columns the run l mod 4, as SlabCopier has placed
+/// the columns.
+AccumulatorLayout WgmmaEmitter::layoutOfRows(const GemmTile &tile) {
+  AccumulatorLayout layout;
+  Value row = b.add(b.toI32(firstRow()), b.add(b.mul(warpInGroup(), b.i32(16)),
+                                               b.div(b.laneId(), b.i32(4))));
+  for (int64_t half : {0, 8})
+    layout.rows.push_back(b.toI64(b.add(row, b.i32(half))));
+  Value column = b.mul(b.rem(b.laneId(), b.i32(4)), b.i32(kRunLength));
+  layout.column = b.add(b.add(tile.column, firstColumn()), b.toI64(column));
+  for (int64_t run = 0; run < shareOfColumns();
+       run += kRunFragments * kFragmentColumns)
+    layout.runs.push_back(run);
+  layout.runLength = kRunLength;
+  return layout;
+}
+
+/// With swapped operands the same for columns: lane l holds columns l / 4 and
+/// l / 4 + 8 of the warp's sixteen, and of each eight rows 2 (l mod 4) and the
+/// next one.
+AccumulatorLayout WgmmaEmitter::layoutOfColumns(const GemmTile &tile) {
+  AccumulatorLayout layout;
+  Value row = b.mul(b.rem(b.laneId(), b.i32(4)), b.i32(2));
+  for (int64_t first = 0; first < schedule.tileRows; first += kFragmentColumns)
+    for (int64_t next : {0, 1})
+      layout.rows.push_back(b.toI64(b.add(row, b.i32(first + next))));
+  Value unit = b.rem(consumerNumber(), b.i32(schedule.columnUnits));
+  Value column = b.add(
+      b.mul(unit, b.i32(kGroupRows)),
+      b.add(b.mul(warpInGroup(), b.i32(16)), b.div(b.laneId(), b.i32(4))));
+  layout.column = b.add(tile.column, b.toI64(column));
+  layout.runs = {0, 8};
+  layout.runLength = 1;
+  return layout;
 }
 
 void WgmmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
-  // Warp w of a group holds its rows 16 w ...; lane l of it holds rows l / 4
-  // and l / 4 + 8, and of each 32 columns the run l mod 4, as SlabCopier has
-  // placed the columns.
-  AccumulatorLayout layout;
-  Value firstRow =
-      b.add(b.mul(b.warpId(), b.i32(16)), b.div(b.laneId(), b.i32(4)));
-  for (int64_t row : {0, 8})
-    layout.rows.push_back(b.toI64(b.add(firstRow, b.i32(row))));
-  Value firstColumn = b.mul(b.rem(b.laneId(), b.i32(4)), b.i32(kRunLength));
-  layout.column = b.add(tile.column, b.toI64(firstColumn));
-  for (int64_t column = 0; column < schedule.tileColumns;
-       column += kRunFragments * kFragmentColumns)
-    layout.runs.push_back(column);
-  layout.runLength = kRunLength;
+  bool swaps = schedule.swapsOperands;
+  AccumulatorLayout layout = swaps ? layoutOfColumns(tile) : layoutOfRows(tile);
   layout.isFull = problem.columns % schedule.tileColumns == 0;
+  int64_t ofProduct = accumulators.size() / problem.products;
+  // Four accumulators a fragment: two neighbours along the instruction's
+  // columns, then the same eight rows further.
+  auto at = [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
+    int64_t inProduct =
+        swaps ? row / 2 * 4 + run * 2 + row % 2
+              : (run * kRunFragments + lane / 2) * 4 + row * 2 + lane % 2;
+    return accumulators[product * ofProduct + inProduct];
+  };
+  auto emitDirectly = [&]() -> Values {
+    emitEpilogue(b, problem, tile, layout, at);
+    return {};
+  };
+  if (!store) {
+    emitDirectly();
+    return;
+  }
+  Value row = b.add(tile.row, firstRow());
+  Value column = b.add(tile.column, firstColumn());
+  Value isFull = b.logicalAnd(
+      b.le(b.add(row, b.i64(kGroupRows)), tile.rowEnd),
+      b.le(b.add(column, b.i64(shareOfColumns())), b.i64(problem.columns)));
+  b.ifElse(
+      isFull,
+      [&]() -> Values {
+        AccumulatorLayout full = layout;
+        full.isFull = true;
+        store->locate(tile.group, row, column);
+        emitEpilogue(b, problem, tile, full, at, *store);
+        return {};
+      },
+      emitDirectly);
+}
 
-  // Fragment 4 i + f of the thread holds columns 2 f and 2 f + 1 of run i.
-  emitEpilogue(b, problem, tile, layout,
-               [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
-                 int64_t fragment =
-                     product * schedule.tileColumns / kFragmentColumns +
-                     run * kRunFragments + lane / 2;
-                 return accumulators[fragment * 4 + row * 2 + lane % 2];
-               });
+/// Registers of a producer's and of a consumer's thread: what three warpgroups
+/// have of a multiprocessor, shared out. Addresses of gathered rows take some.
+std::pair<int64_t, int64_t> WgmmaEmitter::registersOfRoles() const {
+  assert(consumers == 2);
+  if (operands.usesThreads())
+    return {72, 216};
+  return {40, 232};
 }
 
 KernelSource WgmmaEmitter::emit() {
-  if (schedule.minBlocks > 1)
-    b.setMinBlocksPerProcessor(schedule.minBlocks);
-  TileWalk walk(b, problem, schedule);
-  memory = b.dynamicShared(schedule.stages * copier.stageBytes(), kAlignment);
-  Value number = walk.first();
-  b.ifThen(walk.exists(number), [&] {
-    GemmTile tile = walk.at(number);
-    copier.locate(tile, memory);
-    for (int64_t slab : llvm::seq(ahead)) {
-      copier.copySlab(b.i32(slab), stageOf(b.i32(slab)));
-      NVVM::CpAsyncCommitGroupOp::create(b);
-    }
-    Values state = {number,   b.i32(0),    tile.group, tile.groupOfB,
-                    tile.row, tile.rowEnd, tile.column};
-    llvm::append_range(state, copier.getRows());
-    b.whileLoop(
-        state, [&](ValueRange carried) { return walk.exists(carried[0]); },
-        [&](ValueRange carried) {
-          GemmTile current = {carried[2], carried[3], carried[4], carried[5],
-                              carried[6]};
-          copier.setRows(carried.drop_front(7));
-          auto [next, after] =
-              computeTile(walk, current, carried[0], carried[1]);
-          Values result = {next,        b.add(carried[1], b.i32(slabs)),
-                           after.group, after.groupOfB,
-                           after.row,   after.rowEnd,
-                           after.column};
-          llvm::append_range(result, copier.getRows());
-          return result;
-        });
-  });
+  // Without it the registers at entry, which the warpgroups share out, are not
+  // known.
+  b.setMinBlocksPerProcessor(1);
+  // All is dynamic: not every linker of the driver aligns what is dynamic
+  // behind what is static as it asks for.
+  int64_t bytes = bytesOfStages();
+  auto place = [&](int64_t size) { return std::exchange(bytes, bytes + size); };
+  int64_t boxesAt = place(store ? WgmmaStore::sharedBytes(consumers) : 0);
+  int64_t tilesAt = place(8 * kTileWords * schedule.stages);
+  int64_t barriersAt = place(8 * 2 * schedule.stages);
+  int64_t walkAt = place(TileWalk::sharedBytes(problem, schedule));
+  memory = b.dynamicShared(bytes, kAlignment);
+  auto at = [&](int64_t byte) {
+    return b.elementPointer(memory, b.getI8Type(), b.i32(byte));
+  };
+  boxes = at(boxesAt);
+  tiles = at(tilesAt);
+  barriers = sharedAddress(b, at(barriersAt));
+  TileWalk walk(b, problem, schedule, at(walkAt));
+  initBarriers();
+  auto [ofProducer, ofConsumers] = registersOfRoles();
+  b.ifElse(
+      b.eq(groupNumber(), b.i32(0)),
+      [&]() -> Values {
+        giveRegistersBack(b, ofProducer);
+        using Role = WgmmaOperands::Role;
+        if (operands.usesThreads()) {
+          produce(walk, Role::All);
+        } else {
+          // A warp for each operand: one alone is slower than small slabs are
+          // multiplied.
+          auto byWarp = [&](int64_t warp, Role role) {
+            b.ifThen(b.eq(b.warpId(), b.i32(warp)),
+                     [&] { produce(walk, role); });
+          };
+          byWarp(0, Role::A);
+          byWarp(1, Role::Bs);
+        }
+        return {};
+      },
+      [&]() -> Values {
+        takeRegisters(b, ofConsumers);
+        consume();
+        return {};
+      });
   return b.finish();
 }
 

@@ -30,7 +30,7 @@ Value SlabCopier::columnOfLine(Value line) {
     Value high = b.bitAnd(line, b.i32(~(8 * piece() - 1)));
     return b.bitOr(b.bitOr(inRun, run), high);
   }
-  if (!schedule.usesWgmma)
+  if (!schedule.usesWgmma || schedule.swapsOperands)
     return line;
   auto field = [&](int64_t first, int64_t bits) {
     return b.bitAnd(b.shiftRight(line, first), b.i32((1 << bits) - 1));
@@ -58,17 +58,25 @@ Value SlabCopier::source(const Panel &panel, int64_t number, Value distance) {
   if (panel.starts.size() > 1)
     return pointer(panel.starts[number], distance);
   // A row outside the operand has an address outside, too, but is not read.
-  int64_t rows = number * threads / piecesOfLine();
+  // Permuting moves bits of a line's number, so a distance of lines whose bits
+  // the first line does not have is one of columns.
+  Value lines = b.i32(number * threads / piecesOfLine());
+  Value rows = panel.rowsA.empty() ? columnOfLine(lines) : lines;
   return pointer(pointer(panel.starts.front(), distance),
-                 b.i64(rows * problem.depth));
+                 b.mul(b.toI64(rows), b.i64(problem.depth)));
 }
 
 void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
-  // The pieces of a thread are a whole number of permuted runs apart.
-  assert(threads / piecesOfLine() % 32 == 0 ||
-         (problem.usesMatrixUnit() && !schedule.usesWgmma));
+  assert(llvm::isPowerOf2_64(threads) && "lines are told apart by their bits");
   memory = firstStage;
   panels.clear();
+  if (parts.a)
+    locateA(tile);
+  if (parts.bs)
+    locateBs(tile);
+}
+
+void SlabCopier::locateA(const GemmTile &tile) {
   Panel &a =
       panels.emplace_back(Panel{problem.a, schedule.tileRows, 0, {}, {}, {}});
   for (int64_t i : llvm::seq(piecesOfThread(a))) {
@@ -82,6 +90,9 @@ void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
     a.rowsA.push_back(row);
   }
   setStarts(a, /*isEven=*/!problem.hasGather);
+}
+
+void SlabCopier::locateBs(const GemmTile &tile) {
   bool isFull = problem.columns % schedule.tileColumns == 0;
   for (int64_t product : llvm::seq(problem.products)) {
     Panel &panel = panels.emplace_back(Panel{problem.firstB + unsigned(product),
@@ -98,36 +109,6 @@ void SlabCopier::locate(const GemmTile &tile, Value firstStage) {
       panel.rowsB.push_back(row);
     }
     setStarts(panel, /*isEven=*/true);
-  }
-}
-
-SmallVector<Value> SlabCopier::getRows() {
-  SmallVector<Value> values;
-  for (const Panel &panel : panels) {
-    llvm::append_range(values, panel.starts);
-    for (const RowOfA &row : panel.rowsA) {
-      values.push_back(row.isValid);
-      if (problem.isConvolution)
-        values.push_back(b.toI32(row.time)); // half the registers
-    }
-    for (const RowOfB &row : panel.rowsB)
-      values.push_back(row.isValid);
-  }
-  return values;
-}
-
-void SlabCopier::setRows(ValueRange values) {
-  auto next = values.begin();
-  for (Panel &panel : panels) {
-    for (Value &start : panel.starts)
-      start = *next++;
-    for (RowOfA &row : panel.rowsA) {
-      row.isValid = *next++;
-      if (problem.isConvolution)
-        row.time = b.toI64(*next++);
-    }
-    for (RowOfB &row : panel.rowsB)
-      row.isValid = *next++;
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace epifold::ptx {
 
-/// All threads of a block copy slabs into stages of shared memory.
+/// Threads of a block copy slabs into stages of shared memory.
 ///
 /// A stage holds a line for each of the tile's rows of A, then one for each
 /// column of the first B, of the second, and so on. A line is one slab of its
@@ -20,8 +20,9 @@ namespace epifold::ptx {
 ///
 /// For wgmma each 32 columns are permuted: the lines 8 f + 2 q and the next one
 /// hold columns 8 q + 2 f and the next one. Lane q of a quad, which gets lines
-/// 2 q and 2 q + 1 of every eight, so has eight neighbouring columns. For FMA
-/// a thread takes lines eight apart and has neighbouring columns, too: of each
+/// 2 q and 2 q + 1 of every eight, so has eight neighbouring columns. (Where
+/// the operands are swapped lines are rows of the result, and stay.) For FMA a
+/// thread takes lines eight apart and has neighbouring columns, too: of each
 /// eight pieces' columns, line 8 i + q holds column q p + i, p those of a
 /// piece.
 class SlabCopier {
@@ -29,9 +30,17 @@ public:
   static constexpr int64_t kPieceBytes = 16;
   static constexpr int64_t kPiece = 8; ///< 16-bit elements of a piece.
 
+  /// Which operands it copies.
+  struct Parts {
+    bool a, bs;
+  };
+
+  /// Copies with the block's first `threads` threads, a power of two.
   SlabCopier(KernelBuilder &b, const GemmProblem &problem,
-             const GemmSchedule &schedule, int64_t threads)
-      : b(b), problem(problem), schedule(schedule), threads(threads) {}
+             const GemmSchedule &schedule, int64_t threads,
+             Parts parts = {true, true})
+      : b(b), problem(problem), schedule(schedule), threads(threads),
+        parts(parts) {}
 
   /// Elements of a piece.
   int64_t piece() const { return kPieceBytes / problem.elementBytes(); }
@@ -61,11 +70,6 @@ public:
   /// 16-bit elements cannot be read in pieces.
   void copySlab(mlir::Value index, mlir::Value stageStart);
 
-  /// What `locate` found, to be carried through a loop, and back again. Rows
-  /// that can only be read element by element are not in it.
-  llvm::SmallVector<mlir::Value> getRows();
-  void setRows(mlir::ValueRange values);
-
 private:
   using Value = mlir::Value;
 
@@ -88,12 +92,14 @@ private:
     return b.div(b.add(b.threadId(), b.i32(number * threads)),
                  b.i32(piecesOfLine()));
   }
-  /// The column of the tile in line `line` of a B.
+  /// The column of the tile in line `line` (i32) of a B.
   Value columnOfLine(Value line);
   /// The depth in a slab at which all of a thread's pieces start.
   Value depthOfThread() {
     return b.mul(b.rem(b.threadId(), b.i32(piecesOfLine())), b.i32(piece()));
   }
+  void locateA(const GemmTile &tile);
+  void locateBs(const GemmTile &tile);
   void setStarts(Panel &panel, bool isEven);
   Value source(const Panel &panel, int64_t number, Value distance);
   void copyAsync(const Panel &panel, int64_t number, const GemmSlab &slab,
@@ -105,8 +111,9 @@ private:
   const GemmProblem &problem;
   const GemmSchedule &schedule;
   int64_t threads;
+  Parts parts;
   Value memory;
-  llvm::SmallVector<Panel> panels; // A, then the B's
+  llvm::SmallVector<Panel> panels; // A, then the B's, as far as copied
 };
 
 } // namespace epifold::ptx

@@ -5,34 +5,26 @@
 
 #include "backends/ptx/gemm/WgmmaAsm.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace epifold::ptx;
 
+// A descriptor's bits 0-13: address / 16. 16-29: distance along k, not used
+// with a swizzle. 32-45: distance / 16 from eight rows to the next eight.
+// 62-63: the 128-byte swizzle.
+static constexpr int64_t kLowBits = int64_t(1) << 16;
+static constexpr int64_t kHighWord = (int64_t(1) << 30) | (1024 / 16);
+
 Value epifold::ptx::matrixDescriptor(KernelBuilder &b, Value memory,
                                      Value byte) {
-  // Bits 0-13: address / 16. 16-29: distance along k, not used with a swizzle.
-  // 32-45: distance / 16 from eight rows to the next eight. 62-63: the 128-byte
-  // swizzle.
-  constexpr int64_t kFixed =
-      (int64_t(1) << 62) | (int64_t(1024 / 16) << 32) | (int64_t(1) << 16);
   Value first = LLVM::PtrToIntOp::create(b, b.getI32Type(), memory);
   Value address = b.bitAnd(b.shiftRight(b.add(first, byte), 4), b.i32(0x3fff));
-  return b.bitOr(b.i64(kFixed), b.toI64(address));
-}
-
-void epifold::ptx::fenceSharedForWgmma(KernelBuilder &b) {
-  auto kind =
-      NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared);
-  auto space =
-      NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta);
-  NVVM::FenceProxyOp::create(b, kind, space);
+  return b.bitOr(b.i32(kLowBits), address);
 }
 
 /// Inline assembly whose outputs are `accumulators`, each in the register it
-/// comes in, and whose inputs after those are `inputs` (i64).
+/// comes in, and whose inputs after those are `inputs` (i32).
 static KernelBuilder::Values tiedAsm(KernelBuilder &b, llvm::StringRef text,
                                      ValueRange accumulators,
                                      ValueRange inputs) {
@@ -43,7 +35,7 @@ static KernelBuilder::Values tiedAsm(KernelBuilder &b, llvm::StringRef text,
   for (size_t i : llvm::seq(accumulators.size()))
     stream << "," << i;
   for (size_t i = 0; i < inputs.size(); ++i)
-    stream << ",l";
+    stream << ",r";
   stream << ",~{memory}";
   KernelBuilder::Values operands(accumulators);
   llvm::append_range(operands, inputs);
@@ -62,29 +54,38 @@ static KernelBuilder::Values tiedAsm(KernelBuilder &b, llvm::StringRef text,
 }
 
 KernelBuilder::Values epifold::ptx::startWgmma(KernelBuilder &b, Type element,
-                                               int64_t columns, int64_t depth,
-                                               ValueRange accumulators,
-                                               Value descriptorA,
-                                               Value descriptorB) {
+                                               ArrayRef<WgmmaPart> parts,
+                                               int64_t depth,
+                                               ValueRange accumulators) {
   constexpr int64_t kStep = 16;
   llvm::StringRef name = element.isF16() ? "f16" : "bf16";
-  size_t count = accumulators.size();
+  KernelBuilder::Values descriptors;
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << "{\n.reg .b64 a, b;\nmov.b64 a, $" << 2 * count << ";\nmov.b64 b, $"
-         << 2 * count + 1 << ";\nwgmma.fence.sync.aligned;\n";
-  for (int64_t k = 0; k < depth; k += kStep) {
-    // A descriptor counts 16 bytes; a step is 32 bytes of a line.
-    if (k)
-      stream << "add.s64 a, a, 2;\nadd.s64 b, b, 2;\n";
-    stream << "wgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32."
-           << name << "." << name << " {";
-    for (size_t i : llvm::seq(count))
-      stream << (i ? ", $" : "$") << i;
-    stream << "}, a, b, 1, 1, 1, 0, 0;\n";
+  stream << "{\n.reg .b64 a, b;\n.reg .b32 low, high;\nmov.b32 high, "
+         << kHighWord << ";\nwgmma.fence.sync.aligned;\n";
+  size_t input = 2 * accumulators.size();
+  int64_t first = 0;
+  for (const WgmmaPart &part : parts) {
+    descriptors.append({part.rows, part.columnLines});
+    int64_t count = part.columns / 2;
+    for (int64_t k = 0; k < depth; k += kStep) {
+      // A descriptor counts 16 bytes; a step is 32 bytes of a line. The sum
+      // stays inside the address bits.
+      for (size_t i : {0, 1})
+        stream << "add.s32 low, $" << input + i << ", " << k / kStep * 2
+               << ";\nmov.b64 " << "ab"[i] << ", {low, high};\n";
+      stream << "wgmma.mma_async.sync.aligned.m64n" << part.columns
+             << "k16.f32." << name << "." << name << " {";
+      for (int64_t i : llvm::seq(count))
+        stream << (i ? ", $" : "$") << first + i;
+      stream << "}, a, b, 1, 1, 1, 0, 0;\n";
+    }
+    input += 2;
+    first += count;
   }
   stream << "wgmma.commit_group.sync.aligned;\n}";
-  return tiedAsm(b, text, accumulators, {descriptorA, descriptorB});
+  return tiedAsm(b, text, accumulators, descriptors);
 }
 
 KernelBuilder::Values epifold::ptx::waitForWgmma(KernelBuilder &b,

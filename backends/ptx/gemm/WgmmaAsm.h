@@ -10,24 +10,26 @@
 
 namespace epifold::ptx {
 
-/// i64 descriptor of a matrix whose rows are lines of 128 bytes along k, with
-/// the 128-byte swizzle, `byte` (i32) after the shared address `memory`. The
-/// address is a multiple of 1024.
+/// i32 low word of the descriptor of a matrix whose rows are lines of 128 bytes
+/// along k, with the 128-byte swizzle, `byte` (i32) after the shared address
+/// `memory`. The address is a multiple of 1024.
 mlir::Value matrixDescriptor(KernelBuilder &b, mlir::Value memory,
                              mlir::Value byte);
 
-/// Makes the calling thread's writes to shared memory visible to wgmma.
-void fenceSharedForWgmma(KernelBuilder &b);
+/// One of a warpgroup's matrices of accumulators: 64 lines that `rows`
+/// describes by `columns` lines that `columnLines` does.
+struct WgmmaPart {
+  int64_t columns;
+  mlir::Value rows, columnLines;
+};
 
-/// Starts, as one group, the m64n`columns`k16 products of `depth` elements of
-/// bf16 or f16, k ascending, into a warpgroup's `accumulators` (columns / 2 of
-/// f32 in a thread). The values returned may be used by `startWgmma` and
+/// Starts, as one group, the m64nNk16 products of `depth` elements of bf16 or
+/// f16, k ascending, into a warpgroup's `accumulators`: columns / 2 of f32 in a
+/// thread for each part. The values returned may be used by `startWgmma` and
 /// `waitForWgmma` alone.
 KernelBuilder::Values startWgmma(KernelBuilder &b, mlir::Type element,
-                                 int64_t columns, int64_t depth,
-                                 mlir::ValueRange accumulators,
-                                 mlir::Value descriptorA,
-                                 mlir::Value descriptorB);
+                                 llvm::ArrayRef<WgmmaPart> parts, int64_t depth,
+                                 mlir::ValueRange accumulators);
 
 /// Waits until no more than `running` groups of the warpgroup are running. The
 /// accumulators pass through the wait, so that nothing reads them earlier.

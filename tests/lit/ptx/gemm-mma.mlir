@@ -5,6 +5,11 @@
 #groupRows = affine_map<(g, r, n) -> (g, r, n)>
 #perGroup = affine_map<(g, r, n) -> (g, n)>
 
+// Any number of rows: few of them have a lower tile of their own.
+// CHECK-LABEL: // kernel gemm_mma
+// CHECK: parameters: operand0 operand1 operand2 dim0.0 dim2.0
+// CHECK: grid ()[s0] -> ((s0 ceildiv 64) * 32, 1, 1) over 0.0
+// CHECK: for s0 up to 64
 // CHECK-LABEL: // kernel gemm_mma
 // CHECK: parameters: operand0 operand1 operand2 dim0.0 dim2.0
 // CHECK: grid ()[s0] -> ((s0 ceildiv 128) * 32, 1, 1) over 0.0
@@ -24,7 +29,11 @@ func.func @dense(%a: tensor<?x4096xbf16>, %b: tensor<4096x4096xbf16>, %o: tensor
   return
 }
 
-// Gate and up of all experts over gathered rows: two accumulators a column in one thread.
+// Gate and up of all experts over gathered rows: two accumulators a column in one thread. What counts is an expert's
+// share of the rows.
+// CHECK-LABEL: // kernel gemm_mma
+// CHECK: grid ()[s0] -> ((s0 floordiv 16 + 64) * 16, 1, 1) over 3.0
+// CHECK: for s0 up to 512
 // CHECK-LABEL: // kernel gemm_mma
 // CHECK: parameters: operand0 operand1 operand2 operand3 operand4 operand5 dim0.0 dim3.0 dim5.0
 // CHECK: grid ()[s0] -> ((s0 floordiv 128 + 64) * 16, 1, 1) over 3.0
@@ -49,6 +58,8 @@ func.func @gateUp(%a: tensor<?x2048xbf16>, %g: tensor<64x1024x2048xbf16>, %u: te
 
 // One expert; odd depth and width: loads of single elements, no cp.async.
 // CHECK-LABEL: // kernel gemm_mma
+// CHECK: for s0 up to 64
+// CHECK-LABEL: // kernel gemm_mma
 // CHECK: operand4 dim0.0 dim4.0 group
 // CHECK: ld.global.b16
 // CHECK-NOT: cp.async.cg
@@ -67,6 +78,8 @@ func.func @oneExpert(%a: tensor<?x45xf16>, %b: tensor<33x45xf16>, %offsets: tens
 }
 
 // Thirty convolutions over one input. Of 40 channels the last slab holds eight: its second half is never multiplied.
+// CHECK-LABEL: // kernel gemm_mma
+// CHECK: for s0 up to 64
 // CHECK-LABEL: // kernel gemm_mma
 // CHECK: grid ()[s0] -> (s0 ceildiv 128, 30, 1) over 0.1
 func.func @convolutions(%a: tensor<1x?x40xbf16>, %b: tensor<30x3x40x40xbf16>, %bias: tensor<30x40xbf16>,

@@ -107,20 +107,26 @@ TEST_F(PtxBackendTest, ParametersArePointersThenDynamicSizesThenTheGroup) {
   EXPECT_EQ(parameters, expected);
 }
 
-TEST_F(PtxBackendTest, TheGridCoversTheRowsOfAnySize) {
+TEST_F(PtxBackendTest, TheGridOfTheVariantForARunCoversItsRows) {
   auto launches = parse(expertProduct("f", "w", 3));
   ASSERT_EQ(launches.size(), 1u);
   auto kernels = ptx::emitKernel(launches[0], optionsFor("sm_80"));
   ASSERT_TRUE(succeeded(kernels));
-  ptx::EmittedKernel *kernel = &kernels->front();
-  ASSERT_EQ(kernel->gridDims.size(), 1u);
-  EXPECT_EQ(kernel->gridDims[0], std::pair(0u, 0u));
+  ASSERT_EQ(kernels->size(), 2u);
+  EXPECT_EQ(kernels->front().sizeLimit, 64);
+  EXPECT_TRUE(kernels->front().limitedSize);
+  EXPECT_FALSE(kernels->back().limitedSize);
   Builder builder(&context);
-  for (auto [rows, blocks] : {std::pair(0, 0), std::pair(1, 1),
-                              std::pair(128, 1), std::pair(129, 2)}) {
+  for (auto [rows, blocks] :
+       {std::pair(0, 0), std::pair(1, 1), std::pair(64, 1), std::pair(65, 1),
+        std::pair(128, 1), std::pair(129, 2)}) {
+    const ptx::EmittedKernel &kernel =
+        rows <= 64 ? kernels->front() : kernels->back();
+    ASSERT_EQ(kernel.gridDims.size(), 1u);
+    EXPECT_EQ(kernel.gridDims[0], std::pair(0u, 0u));
     SmallVector<Attribute> folded;
     ASSERT_TRUE(succeeded(
-        kernel->grid.constantFold({builder.getIndexAttr(rows)}, folded)));
+        kernel.grid.constantFold({builder.getIndexAttr(rows)}, folded)));
     EXPECT_EQ(cast<IntegerAttr>(folded[0]).getInt(), blocks) << rows << " rows";
     EXPECT_EQ(cast<IntegerAttr>(folded[1]).getInt(), 1);
   }
