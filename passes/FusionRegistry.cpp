@@ -35,21 +35,27 @@ static bool isFusionName(StringRef name) {
          });
 }
 
-void epifold::registerFusion(StringRef name, FusionPoint point,
-                             std::function<std::unique_ptr<Pass>()> create) {
-  bool isTaken = name == "all" || name == "none" ||
-                 llvm::is_contained(getFusionNames(), name);
-  std::lock_guard<std::mutex> lock(registry().mutex);
+/// Why no fusion may have that name, or nothing when one may.
+static std::optional<std::string> findMistake(StringRef name) {
   if (!isFusionName(name))
-    registry().errors.push_back(
-        "'" + name.str() +
-        "' is no name of a fusion: small letters, digits and '-', a letter "
-        "first");
-  else if (isTaken)
-    registry().errors.push_back("a fusion is named '" + name.str() +
-                                "' already");
+    return "'" + name.str() +
+           "' is no name of a fusion: small letters, digits and '-', a letter "
+           "first";
+  if (name == "all" || name == "none" ||
+      llvm::is_contained(getFusionNames(), name))
+    return "a fusion is named '" + name.str() + "' already";
+  return std::nullopt;
+}
+
+bool epifold::registerFusion(StringRef name, FusionPoint point,
+                             std::function<std::unique_ptr<Pass>()> create) {
+  std::optional<std::string> mistake = findMistake(name);
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  if (mistake)
+    registry().errors.push_back(*mistake);
   else
     registry().fusions.push_back({name.str(), point, std::move(create)});
+  return !mistake;
 }
 
 std::vector<RegisteredFusion> epifold::getRegisteredFusions() {

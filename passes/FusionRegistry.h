@@ -33,16 +33,17 @@ struct RegisteredFusion {
 
 /// Adds a fusion, which fusion sets then name. A name is made of small letters,
 /// digits and '-', starts with a letter, and is taken by no other fusion;
-/// another one is refused, which `takeRegistrationErrors` tells.
-void registerFusion(llvm::StringRef name, FusionPoint point,
+/// another one is refused: returns false, and `takeRegistrationErrors` tells.
+bool registerFusion(llvm::StringRef name, FusionPoint point,
                     std::function<std::unique_ptr<mlir::Pass>()> create);
 
 /// Registers `PassT` with MLIR and as a fusion; both use its argument as name.
 template <typename PassT>
 void registerFusion(FusionPoint point) {
-  mlir::PassRegistration<PassT>();
-  registerFusion(PassT().getArgument(), point,
-                 [] { return std::make_unique<PassT>(); });
+  // MLIR ends the process when two passes have one name.
+  if (registerFusion(PassT().getArgument(), point,
+                     [] { return std::make_unique<PassT>(); }))
+    mlir::PassRegistration<PassT>();
 }
 
 /// The plugins' fusions in the order of their registration.

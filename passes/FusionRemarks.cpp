@@ -119,7 +119,11 @@ static void reportRefusals(StringRef fusion, Operation *root,
 LogicalResult epifold::applyFusion(StringRef fusion, Operation *root,
                                    RewritePatternSet &&patterns) {
   FrozenRewritePatternSet frozen(std::move(patterns));
-  if (failed(applyPatternsGreedily(root, frozen)))
+  // Producers first: an op then meets what its producers have become, and a
+  // remark tells of it once.
+  GreedyRewriteConfig config;
+  config.setUseTopDownTraversal();
+  if (failed(applyPatternsGreedily(root, frozen, config)))
     return failure();
   if (root->getContext()->getRemarkEngine())
     reportRefusals(fusion, root, frozen);

@@ -41,9 +41,10 @@ mlir::LogicalResult refuse(mlir::PatternRewriter &rewriter, mlir::Operation *op,
 /// and no remark.
 inline mlir::LogicalResult notACandidate() { return mlir::failure(); }
 
-/// Applies a fusion's patterns to the ops in `root` until none matches. What
-/// the patterns then say of the ops that stay, through `refuse` or
-/// `notifyMatchFailure`, is told as remarks, in the order of the ops.
+/// Applies a fusion's patterns to the ops in `root`, producers first, until
+/// none matches. What the patterns then say of the ops that stay, through
+/// `refuse` or `notifyMatchFailure`, is told as remarks, in the order of the
+/// ops.
 mlir::LogicalResult applyFusion(llvm::StringRef fusion, mlir::Operation *root,
                                 mlir::RewritePatternSet &&patterns);
 

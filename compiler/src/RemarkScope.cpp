@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -42,11 +43,15 @@ public:
                    std::to_string(place.getColumn());
     for (const remark::detail::Remark::Arg &arg : remark.getArgs())
       told.message += arg.val;
-    handler(told);
+    // A pattern that has two goes at an op says the same twice. Ops without a
+    // place cannot be told apart.
+    if (told.place.empty() || said.insert(toString(told)).second)
+      handler(told);
   }
 
 private:
   const FusionRemarkHandler &handler;
+  llvm::StringSet<> said;
 };
 } // namespace
 
