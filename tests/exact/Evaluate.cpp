@@ -52,6 +52,10 @@ Expected<Evaluator> Evaluator::open(int ordinal) {
       std::make_shared<State>(State{*compiler, std::move(device)}));
 }
 
+Expected<void> Evaluator::loadPassPlugin(const std::string &path) const {
+  return state_->compiler.loadPassPlugin(path);
+}
+
 bool Evaluator::hasDevice() const { return state_->device.has_value(); }
 
 std::string Evaluator::deviceName() const {

@@ -33,6 +33,9 @@ public:
   /// fails.
   static Expected<Evaluator> open(int ordinal);
 
+  /// Loads a pass plugin, whose fusions then belong to "all".
+  Expected<void> loadPassPlugin(const std::string &path) const;
+
   bool hasDevice() const;
   /// "NVIDIA H200", or "CPU".
   std::string deviceName() const;

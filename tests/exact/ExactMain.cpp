@@ -29,6 +29,7 @@ struct Options {
   std::string shorter;
   std::string label;
   std::string inputsPath;
+  std::vector<std::string> plugins;
   int device = 0;
   int64_t intBound = 2;
   uint64_t seed = 1;
@@ -128,6 +129,9 @@ Expected<void> fill(Table &table, const Options &options) {
   auto evaluator = Evaluator::open(options.device);
   if (!evaluator)
     return evaluator.error();
+  for (const std::string &plugin : options.plugins)
+    if (auto loaded = evaluator->loadPassPlugin(plugin); !loaded)
+      return loaded;
   auto whole = readCase(options.graph, *evaluator, options);
   if (!whole)
     return whole.error();
@@ -184,6 +188,9 @@ int epifoldExactMain(int argc, char **argv) {
   app.add_option("--label", options.label, "how the table names the graph");
   app.add_option("--write-inputs", options.inputsPath,
                  "keep the random inputs in this file (safetensors)");
+  app.add_option("--load-pass-plugin", options.plugins,
+                 "pass plugin whose fusions are compared, too")
+      ->allow_extra_args(false);
   app.add_option("--device", options.device, "CUDA device; -1 for none");
   app.add_option("--int-bound", options.intBound,
                  "integer inputs are random in [0, N)")
