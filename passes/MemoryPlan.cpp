@@ -95,7 +95,9 @@ MemoryPlan::MemoryPlan(func::FuncOp function) : context(function.getContext()) {
         if (auto entry = allocationOf.find(out.get());
             entry != allocationOf.end())
           allocationOf[result] = entry->second;
-        places[result] = places[out.get()];
+        // By value: the new entry may move the old one.
+        Place place = places[out.get()];
+        places[result] = place;
       }
     } else if (auto returnOp = dyn_cast<func::ReturnOp>(op)) {
       for (auto [i, value] : llvm::enumerate(returnOp.getOperands()))
