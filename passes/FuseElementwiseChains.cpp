@@ -43,10 +43,12 @@ struct FuseProducerIntoMap : OpRewritePattern<kernel::MapOp> {
   }
 
 private:
-  /// The producer's operand that is indexed as its out is.
+  /// The producer's operand that is indexed as its out is and is no larger: the
+  /// first columns of a wider tensor are indexed so as well.
   static std::optional<unsigned> findDomain(kernel::MapOp producer) {
-    for (unsigned i = 0; i < producer.getIns().size(); ++i)
-      if (mapOf(producer, i).isIdentity())
+    SmallVector<AffineExpr> sizes = findSizes(producer.getResult(0));
+    for (auto [i, in] : llvm::enumerate(producer.getIns()))
+      if (mapOf(producer, i).isIdentity() && findSizes(in) == sizes)
         return i;
     return std::nullopt;
   }

@@ -5,6 +5,7 @@
 
 #include "passes/KernelFusion.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -29,6 +30,12 @@ SmallVector<AffineExpr> epifold::findSizes(Value tensor) {
     return SmallVector<AffineExpr>(empty.getSizes().getResults());
   if (auto view = tensor.getDefiningOp<kernel::ViewOp>())
     return SmallVector<AffineExpr>(view.getSizes().getResults());
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    if (auto function =
+            dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+      if (auto map = function.getArgAttrOfType<AffineMapAttr>(
+              argument.getArgNumber(), "kernel.sizes"))
+        return SmallVector<AffineExpr>(map.getValue().getResults());
   SmallVector<AffineExpr> sizes;
   for (int64_t size : cast<ShapedType>(tensor.getType()).getShape()) {
     if (ShapedType::isDynamic(size))

@@ -28,7 +28,7 @@ llvm::SmallVector<mlir::Value> inlineScalarCode(mlir::OpBuilder &builder,
                                                 mlir::ValueRange arguments);
 
 /// Sizes of a tensor of a kernel function over the function's symbols; none for
-/// an argument of dynamic shape.
+/// an argument of dynamic shape whose `kernel.sizes` are not given.
 llvm::SmallVector<mlir::AffineExpr> findSizes(mlir::Value tensor);
 
 /// An operand of a launch with the map that indexes it. Equal ones are kept

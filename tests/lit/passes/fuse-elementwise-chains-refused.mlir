@@ -186,3 +186,23 @@ func.func @costlyValueIsReadAtTwoPlaces(%x: tensor<4x4xf32>) -> tensor<4x4xf32> 
   } -> tensor<4x4xf32>
   return %3 : tensor<4x4xf32>
 }
+
+// The producer takes the first columns of a wider tensor, which is indexed as the
+// launch's domain but is not as large.
+// CHECK-LABEL: func.func @noOperandHasTheDomain(
+// CHECK-COUNT-2: kernel.map
+// CHECK-NOT: kernel.map
+func.func @noOperandHasTheDomain(%x: tensor<4x8xf32>) -> tensor<4x16xf32> {
+  %0 = kernel.empty affine_map<() -> (4, 5)> : tensor<4x5xf32>
+  %1 = kernel.map ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4x5xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id]} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  } -> tensor<4x5xf32>
+  %2 = kernel.empty affine_map<() -> (4, 16)> : tensor<4x16xf32>
+  // expected-remark@+1 {{no operand of the producer has the launch's domain}}
+  %3 = kernel.map ins(%1 : tensor<4x5xf32>) outs(%2 : tensor<4x16xf32>) attributes {domain = 0 : i64, indexing_maps = [#id, affine_map<(r, c) -> (r, c + 3)>]} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  } -> tensor<4x16xf32>
+  return %3 : tensor<4x16xf32>
+}
