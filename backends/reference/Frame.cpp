@@ -26,7 +26,13 @@ ElementType epifold::reference::getElementType(mlir::Value value) {
   return *getElementType(mlir::getElementTypeOrSelf(value.getType()));
 }
 
-Frame::Frame(mlir::Block &block, Workers &workers) : workers(workers) {
+Frame::Frame(mlir::Block &block, Workers &workers)
+    : workers(workers), needed{block.getTerminator()} {
+  for (mlir::Operation &op : llvm::reverse(block))
+    if (needed.contains(&op))
+      for (mlir::Value operand : op.getOperands())
+        if (mlir::Operation *producer = operand.getDefiningOp())
+          needed.insert(producer);
   auto release = [&](mlir::Value value) {
     mlir::Operation *last = value.getDefiningOp();
     for (mlir::Operation *user : value.getUsers()) {

@@ -12,6 +12,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <memory>
 #include <variant>
@@ -77,6 +78,11 @@ public:
   /// Drops the values that `op` used last.
   void release(mlir::Operation *op);
 
+  /// Whether some result depends on `op`. What compiles a graph drops the other
+  /// ops, and with them what they would report.
+  bool isNeeded(mlir::Operation *op) const { return needed.contains(op); }
+  int64_t countNeeded() const { return needed.size(); }
+
   /// Record a row in error; the first one counts. Not for use by several
   /// threads at once.
   void reportNanLogits(int64_t row) { keepFirst(status.nanLogitsRow, row); }
@@ -94,6 +100,7 @@ private:
 
   Workers &workers;
   Status status;
+  llvm::DenseSet<mlir::Operation *> needed;
   llvm::DenseMap<mlir::Value, Value> values;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> lastUses;
 };

@@ -63,19 +63,20 @@ llvm::Error refuse(mlir::Operation *op, const Tensor &lhs, const Tensor &rhs) {
 }
 
 /// One product for each group of rows: rows `offsets[g] … offsets[g+1]` of
-/// `lhs` with `rhs[g]`, of which `rhs` holds one for each group.
+/// `lhs` with `rhs[g]`, or with all of `rhs` where it is a single matrix.
 llvm::Expected<Ragged> multiplyRagged(mlir::Operation *op, const Ragged &lhs,
                                       const Tensor &rhs, Frame &frame) {
   int64_t depth = lhs.getWidth(), columns = rhs.getShape().drop_back().back();
+  bool isShared = rhs.getRank() == 2;
   if (rhs.getShape().back() != depth ||
-      rhs.getNumElements() != lhs.getGroups() * columns * depth)
+      (!isShared && rhs.getDim(0) != lhs.getGroups()))
     return refuse(op, lhs.rows, rhs);
   int64_t total = lhs.rows.getDim(0);
   Accumulators accumulators(rhs.getElementType(), total, columns);
   for (int64_t group = 0; group < lhs.getGroups(); ++group) {
     int64_t begin = lhs.offsets[group];
     ProductRun run{at(lhs.rows, begin * depth), depth,
-                   at(rhs, group * columns * depth), depth};
+                   at(rhs, isShared ? 0 : group * columns * depth), depth};
     accumulateRuns({rhs.getElementType(), lhs.getRows(group), columns, depth},
                    run, accumulators.getRow(begin), columns,
                    frame.getWorkers());

@@ -203,9 +203,10 @@ epifold::reference::evaluate(func::FuncOp function,
   if (llvm::Error error = checkSizes(function, frame))
     return error;
 
-  int64_t done = 0,
-          total = static_cast<int64_t>(block.getOperations().size()) - 1;
+  int64_t done = 0, total = frame.countNeeded() - 1;
   for (mlir::Operation &op : block.without_terminator()) {
+    if (!frame.isNeeded(&op))
+      continue;
     if (options.progress)
       options.progress(op, done++, total);
     if (llvm::Error error = evaluateOp(&op, frame))

@@ -55,6 +55,8 @@ struct Options {
 /// it they are the arguments' dynamic dimensions in order. `kernel.sizes`,
 /// where an argument has it, gives the sizes it must have as a map over them.
 ///
+/// Ops that no result depends on are not evaluated.
+///
 /// An error names the tensor or the op, and what was wrong. A row in error (a
 /// NaN logit, an index outside) is no error here: `Result::status` reports it.
 llvm::Expected<Result> evaluate(mlir::func::FuncOp function,

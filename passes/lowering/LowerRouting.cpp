@@ -34,6 +34,9 @@ void GraphLowering::lowerRoute(graph::RouteOp op) {
   ResultRange scanned = launch<kernel::RouteScanOp>(
       histogram, ValueRange{empty({chunks, experts}, i64),
                             empty(experts + 1, i64), empty(experts, i64)});
+  set(op.getCounts(), scanned[2]);
+  if (op.getRouting().use_empty()) // Only the counts are needed.
+    return;
   ResultRange tables = launch<kernel::RouteScatterOp>(
       ValueRange{indices, scanned[0]},
       ValueRange{empty(routing.slots, i32), empty(routing.slots, i32)});
@@ -41,7 +44,6 @@ void GraphLowering::lowerRoute(graph::RouteOp op) {
   routing.slotOfRow = tables[0];
   routing.rowOfSlot = tables[1];
   routings[op.getRouting()] = routing;
-  set(op.getCounts(), scanned[2]);
 }
 
 void GraphLowering::lowerDispatch(Operation *op, Value input,

@@ -19,7 +19,19 @@
 // CHECK-SAME: -> tensor<?x2xi64>, tensor<3xi64>, tensor<2xi64>
 // CHECK: kernel.route_scatter ins(%[[I]], %[[SCAN]]#0
 // CHECK: return %[[SCAN]]#2
-func.func @tables(%i: tensor<?x2xi32>) -> tensor<2xi64> {
+func.func @tables(%i: tensor<?x2xi32>, %x: tensor<?x4xf32>) -> (tensor<2xi64>, tensor<?x4xf32>) {
+  %r, %counts = graph.route %i : tensor<?x2xi32> -> !routing, tensor<2xi64>
+  %rows = graph.dispatch %x, %r : (tensor<?x4xf32>, !routing) -> !all
+  %y = graph.combine %r, %rows : (!routing, !all) -> tensor<?x4xf32>
+  return %counts, %y : tensor<2xi64>, tensor<?x4xf32>
+}
+
+// Nothing gathers rows, so that no table of them is made.
+// CHECK-LABEL: func.func @countsAlone(
+// CHECK: %[[SCAN:.*]]:3 = kernel.route_scan
+// CHECK-NOT: kernel.route_scatter
+// CHECK: return %[[SCAN]]#2
+func.func @countsAlone(%i: tensor<?x2xi32>) -> tensor<2xi64> {
   %r, %counts = graph.route %i : tensor<?x2xi32> -> !routing, tensor<2xi64>
   return %counts : tensor<2xi64>
 }
