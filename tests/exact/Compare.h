@@ -32,12 +32,6 @@ struct Comparison {
 Expected<Comparison> compare(const runtime::TensorMap &expected,
                              const runtime::TensorMap &actual);
 
-/// As above for the rows of a shorter batch: a tensor that is shorter in one
-/// dimension is compared with that part of its namesake; one of the same shape
-/// has no rows (such as a count over all tokens) and is left out.
-Expected<Comparison> comparePrefix(const runtime::TensorMap &expected,
-                                   const runtime::TensorMap &actual);
-
 } // namespace epifold::exact
 
 #endif // EPIFOLD_TESTS_EXACT_COMPARE_H

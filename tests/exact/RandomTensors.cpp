@@ -5,6 +5,13 @@
 
 #include "tests/exact/RandomTensors.h"
 
+#include "runtime/src/Parallel.h"
+#include "tests/exact/Random.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <optional>
 #include <string>
 
 namespace epifold::exact {
@@ -13,17 +20,10 @@ using runtime::HostTensor;
 
 namespace {
 
-/// Mixes all bits of `x` into all bits of the result (a bijection).
-uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
-  x = (x ^ (x >> 29)) * 0xa0761d6478bd642fu;
-  return x ^ (x >> 32);
-}
-
 uint64_t keyOf(std::string_view name, uint64_t seed) {
-  uint64_t key = mix(seed + 0x9e3779b97f4a7c15u);
+  uint64_t key = mixBits(seed + 0x9e3779b97f4a7c15u);
   for (unsigned char c : name)
-    key = mix(key ^ c);
+    key = mixBits(key ^ c);
   return key;
 }
 
@@ -37,6 +37,25 @@ double nearlyNormal(uint64_t bits) {
   return static_cast<double>(sum - 2 * 65535) * perStep;
 }
 
+/// Elements [begin, begin + count) as doubles or 64-bit integers.
+void fillPart(HostTensor &part, int64_t begin, uint64_t key,
+              const RandomSpec &spec) {
+  const int64_t count = part.elements();
+  auto bitsOf = [&](int64_t i) {
+    return mixBits(key + static_cast<uint64_t>(begin + i));
+  };
+  if (part.type() == DataType::I64) {
+    auto *values = reinterpret_cast<int64_t *>(part.mutableData());
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = static_cast<int64_t>(bitsOf(i) %
+                                       static_cast<uint64_t>(spec.intBound));
+    return;
+  }
+  auto *values = reinterpret_cast<double *>(part.mutableData());
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = spec.mean + spec.scale * nearlyNormal(bitsOf(i));
+}
+
 } // namespace
 
 Expected<HostTensor> randomTensor(std::string_view name, DataType type,
@@ -46,26 +65,40 @@ Expected<HostTensor> randomTensor(std::string_view name, DataType type,
   if (!isInteger && !isFloat(type))
     return Error(ErrorCode::Unsupported, "no random tensor of type " +
                                              std::string(epifold::name(type)));
-  auto tensor =
-      HostTensor::allocate(isInteger ? DataType::I64 : DataType::F64, shape);
+  auto tensor = HostTensor::allocate(type, shape);
   if (!tensor)
     return tensor.error();
 
+  // In parts, so that a weight of gigabytes needs no second copy in f64.
+  constexpr int64_t partSize = 1 << 16;
   const uint64_t key = keyOf(name, spec.seed);
   const int64_t count = tensor->elements();
-  if (isInteger) {
-    auto *values = reinterpret_cast<int64_t *>(tensor->mutableData());
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = static_cast<int64_t>(mix(key + static_cast<uint64_t>(i)) %
-                                       static_cast<uint64_t>(spec.intBound));
-  } else {
-    auto *values = reinterpret_cast<double *>(tensor->mutableData());
-    for (int64_t i = 0; i < count; ++i)
-      values[i] =
-          spec.mean +
-          spec.scale * nearlyNormal(mix(key + static_cast<uint64_t>(i)));
-  }
-  return castTensor(*tensor, type);
+  std::mutex mutex;
+  std::optional<Error> failure;
+  auto fill = [&](size_t index) -> Expected<void> {
+    const int64_t begin = static_cast<int64_t>(index) * partSize;
+    auto part = HostTensor::allocate(isInteger ? DataType::I64 : DataType::F64,
+                                     {std::min(partSize, count - begin)});
+    if (!part)
+      return part.error();
+    fillPart(*part, begin, key, spec);
+    auto rounded = castTensor(*part, type);
+    if (!rounded)
+      return rounded.error();
+    std::memcpy(tensor->mutableData() + begin * byteSize(type), rounded->data(),
+                rounded->bytes());
+    return {};
+  };
+  const auto parts = static_cast<size_t>((count + partSize - 1) / partSize);
+  runtime::parallelFor(parts, 0, [&](size_t index) {
+    if (auto done = fill(index); !done) {
+      std::scoped_lock lock(mutex);
+      failure = done.error();
+    }
+  });
+  if (failure)
+    return *failure;
+  return tensor;
 }
 
 } // namespace epifold::exact
