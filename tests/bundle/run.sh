@@ -33,7 +33,8 @@ export EPIFOLD_CACHE_DIR=${EPIFOLD_CACHE_DIR:-$out/kernel-cache}
 
 failed=0
 
-# exact LABEL SHORTER|- MODEL ARG…: writes the graph, and one of SHORTER tokens, and compares.
+# exact LABEL SHORTER|- MODEL ARG…: writes the graph, and one of SHORTER tokens, and compares. `options` go to the comparison.
+options=()
 exact() {
   local label=$1 shorter=$2 model=$3
   shift 3
@@ -43,7 +44,7 @@ exact() {
     ./epifold gen "$model" "${@/#--tokens=*/--tokens=$shorter}" -o "$out/shorter.mlir" || { failed=1; return; }
     rows=(--rows "$out/shorter.mlir")
   fi
-  ./epifold exact "$graph" --label "$label" --int-bound 32 "${rows[@]}" || failed=1
+  ./epifold exact "$graph" --label "$label" --int-bound 32 "${rows[@]}" "${options[@]}" || failed=1
 }
 
 # vector FILE BOUND MODEL ARGS…: compares the GPU with float64 results of PyTorch.
@@ -96,6 +97,22 @@ for dtype in f64 f32 bf16; do
   exact "moe T333 d256 n128 E64 K8 $dtype" 1 moe_swiglu \
     --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
 done
+
+echo
+echo "== Random graphs"
+./epifold exact --random --seed=1 --count=$((quick ? 5 : 40)) --failures "$out" || failed=1
+
+if [[ $quick -eq 0 ]]; then
+  echo
+  echo "== Past 2^31 elements"
+  # The whole batch is too much for the CPU: some of its rows, the last among them, are compared with the reference.
+  options=(--no-reference)
+  exact "weights of E512 d4096 n1024 bf16" 4 moe_swiglu \
+    --tokens=64 --width=4096 --hidden=1024 --experts=512 --topk=10 --dtype=bf16 --results=min
+  exact "rows of T65536 K8 d7168 bf16" 4 moe_swiglu \
+    --tokens=65536 --width=7168 --hidden=256 --experts=64 --topk=8 --dtype=bf16 --results=min
+  options=()
+fi
 
 echo
 echo "== One executable for every token count"
