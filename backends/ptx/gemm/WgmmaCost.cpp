@@ -27,8 +27,9 @@ struct Hopper {
   /// What a slab takes besides, and what the smallest one takes: barriers, and
   /// shared memory that copies and products want at once.
   static constexpr double kSlab = 110, kLeastSlab = 360;
-  /// Bytes from L2 into all multiprocessors, and from memory.
-  static constexpr double kFromL2 = 62 * kProcessors, kFromMemory = 2400;
+  /// Bytes from L2 into one multiprocessor and into all, and from memory.
+  static constexpr double kIngress = 62, kFromL2 = kIngress * kProcessors;
+  static constexpr double kFromMemory = 2400;
   /// Until the first product of a tile, and what of an epilogue is not hidden,
   /// for 128 accumulators in a thread.
   static constexpr double kStart = 1500, kEpilogue = 1200;
@@ -123,14 +124,19 @@ double epifold::ptx::estimateWgmma(const GemmProblem &problem,
   double weights =
       groups * double(problem.products * problem.columns) * slabs * kDepth * 2;
   double computing = waves * tile;
-  // Multiprocessors without a tile in the last wave ask memory for nothing.
-  double streaming = Hopper::kStart + weights / Hopper::kFromMemory *
-                                          (waves * Hopper::kProcessors / tiles);
-  if (computing > streaming)
+  // Some tens of multiprocessors can ask for all that memory gives. Weights
+  // that are wanted again have mostly, not always, stayed in the L2.
+  constexpr double kReread = 0.2;
+  double streaming = Hopper::kStart +
+                     weights * (1 + kReread * (rowTiles / groups - 1)) /
+                         std::min(Hopper::kFromMemory, busy * Hopper::kIngress);
+  if (computing > 1.2 * streaming)
     return computing;
-  // All that is left to choose is how little a tile does in vain.
-  constexpr double kOfRow = 0.0005;
-  return streaming * (1 + kOfRow * double(schedule.tileRows));
+  // Where memory decides, all that is left to choose is how little a tile does
+  // in vain.
+  constexpr double kOfRow = 0.002;
+  return std::max(computing, streaming) +
+         streaming * kOfRow * double(schedule.tileRows);
 }
 
 std::optional<GemmSchedule>

@@ -140,7 +140,7 @@ func.func @odd(%a: tensor<400x45xbf16>, %b: tensor<96x45xbf16>, %o: tensor<400x9
 // Few rows of one product, too.
 // CHECK-LABEL: // kernel gemm_wgmma
 // CHECK: tensor map of operand0: sizes 2048 8 1, strides 4096 32768
-// CHECK: wgmma.mma_async.sync.aligned.m64n32k16
+// CHECK: wgmma.mma_async.sync.aligned.m64n8k16
 func.func @few(%a: tensor<8x2048xbf16>, %b: tensor<96x2048xbf16>, %o: tensor<8x96xbf16>) {
   %0 = kernel.gemm a(%a : tensor<8x2048xbf16>) b(%b : tensor<96x2048xbf16>) outs(%o : tensor<8x96xbf16>)
     attributes {indexing_maps = [#rows]} {
