@@ -7,6 +7,7 @@
 #include "passes/FusionRemarks.h"
 #include "passes/KernelFusion.h"
 #include "passes/Passes.h"
+#include "passes/ReshapeMap.h"
 
 namespace epifold {
 #define GEN_PASS_DEF_FUSEELEMENTWISECHAINSPASS
@@ -33,12 +34,19 @@ struct FuseProducerIntoMap : OpRewritePattern<kernel::MapOp> {
 
   LogicalResult matchAndRewrite(kernel::MapOp op,
                                 PatternRewriter &rewriter) const override {
-    for (auto [i, in] : llvm::enumerate(op.getIns()))
-      if (auto producer = in.getDefiningOp<kernel::MapOp>())
-        if (succeeded(canFuse(op, producer, i, rewriter))) {
-          fuse(op, producer, in, rewriter);
-          return success();
-        }
+    for (auto [i, in] : llvm::enumerate(op.getIns())) {
+      auto view = in.getDefiningOp<kernel::ViewOp>();
+      Value written = view && isReshape(view) ? view.getInput() : in;
+      auto producer = written.getDefiningOp<kernel::MapOp>();
+      if (!producer || failed(canFuse(op, producer, i, rewriter)))
+        continue;
+      if (written == in) {
+        fuse(op, producer, in, rewriter);
+        return success();
+      }
+      if (succeeded(fuseAcross(view, op, producer, i, rewriter)))
+        return success();
+    }
     return notACandidate(); // Or refused for every producer.
   }
 
@@ -62,8 +70,10 @@ private:
     auto refuse = [&](const char *reason) {
       return epifold::refuse(rewriter, op, producer, reason);
     };
+    Value read = op.getIns()[operand];
     if (producer->getNumResults() != 1 ||
-        !llvm::all_equal(producer->getUsers()))
+        !llvm::all_equal(producer->getUsers()) ||
+        !llvm::all_equal(read.getUsers()))
       return refuse("the producer's value is needed elsewhere");
     if (llvm::is_contained(op.getOuts(), producer.getResult(0)))
       return refuse("the launch writes into the producer's value");
@@ -84,10 +94,37 @@ private:
     if (!map.isPermutation() && !isCheap(producer))
       return refuse("the producer's value is broadcast and costly to repeat");
     for (auto [in, map] : llvm::zip(op.getIns(), op.getIndexingMaps()))
-      if (in == producer.getResult(0) && map != op.getIndexingMaps()[operand] &&
+      if (in == read && map != op.getIndexingMaps()[operand] &&
           !isCheap(producer))
         return refuse("the producer's value is read at two places");
     return success();
+  }
+
+  /// Fuses a producer that is read in another shape: one of the two launches
+  /// takes the other's shape.
+  static LogicalResult fuseAcross(kernel::ViewOp view, kernel::MapOp op,
+                                  kernel::MapOp producer, unsigned operand,
+                                  PatternRewriter &rewriter) {
+    SmallVector<AffineExpr> read(view.getSizes().getResults());
+    SmallVector<AffineExpr> written = findSizes(view.getInput());
+    if (canReshapeMap(producer, read)) {
+      kernel::MapOp reshaped = reshapeMap(rewriter, producer, read);
+      Value value = reshaped.getResult(0);
+      Operation *asBefore = view.getInput().getDefiningOp();
+      rewriter.replaceOp(view, value);
+      rewriter.eraseOp(asBefore);
+      fuse(op, reshaped, value, rewriter);
+      return success();
+    }
+    if (mapOf(op, operand).isIdentity() && canReshapeMap(op, written)) {
+      kernel::MapOp reshaped = reshapeMap(rewriter, op, written);
+      if (view->use_empty())
+        rewriter.eraseOp(view);
+      fuse(reshaped, producer, reshaped.getIns()[operand], rewriter);
+      return success();
+    }
+    return epifold::refuse(rewriter, op, producer,
+                           "the producer's value is read in another shape");
   }
 
   /// The map of a producer's operand as seen from the consumer's domain. Both
@@ -129,6 +166,7 @@ private:
                    : positions[domain].front();
 
     reportFused(fusionName, producer, op);
+    rewriter.setInsertionPoint(op);
     auto fused = kernel::MapOp::create(
         rewriter, fuseLocations(op, producer), op.getResultTypes(),
         operands.getValues(), op.getOffsets(), op.getOuts(),

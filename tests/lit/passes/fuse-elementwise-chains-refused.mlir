@@ -206,3 +206,27 @@ func.func @noOperandHasTheDomain(%x: tensor<4x8xf32>) -> tensor<4x16xf32> {
   } -> tensor<4x16xf32>
   return %3 : tensor<4x16xf32>
 }
+
+// Neither launch has the dimensions of the other that it reads along.
+// CHECK-LABEL: func.func @readInAnotherShape(
+// CHECK-COUNT-2: kernel.map
+// CHECK: return
+func.func @readInAnotherShape(%x: tensor<2x4x8xf32>, %scale: tensor<2xf32>, %bias: tensor<8xf32>) -> tensor<8x8xf32> {
+  %0 = kernel.empty affine_map<() -> (2, 4, 8)> : tensor<2x4x8xf32>
+  %1 = kernel.map ins(%x, %scale : tensor<2x4x8xf32>, tensor<2xf32>) outs(%0 : tensor<2x4x8xf32>)
+    attributes {domain = 2 : i64, indexing_maps = [affine_map<(b, t, c) -> (b, t, c)>, affine_map<(b, t, c) -> (b)>, affine_map<(b, t, c) -> (b, t, c)>]} {
+  ^bb0(%a: f32, %s: f32):
+    %p = arith.mulf %a, %s : f32
+    kernel.yield %p : f32
+  } -> tensor<2x4x8xf32>
+  %2 = kernel.view %1 at affine_map<() -> (0)> as affine_map<() -> (8, 8)> : tensor<2x4x8xf32> -> tensor<8x8xf32>
+  %3 = kernel.empty affine_map<() -> (8, 8)> : tensor<8x8xf32>
+  // expected-remark@+1 {{the producer's value is read in another shape}}
+  %4 = kernel.map ins(%2, %bias : tensor<8x8xf32>, tensor<8xf32>) outs(%3 : tensor<8x8xf32>)
+    attributes {domain = 2 : i64, indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r)>, affine_map<(r, c) -> (r, c)>]} {
+  ^bb0(%a: f32, %b: f32):
+    %sum = arith.addf %a, %b : f32
+    kernel.yield %sum : f32
+  } -> tensor<8x8xf32>
+  return %4 : tensor<8x8xf32>
+}

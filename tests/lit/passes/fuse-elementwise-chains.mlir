@@ -224,3 +224,57 @@ func.func @domainIsTheProducer(%x: tensor<4x8xf32>, %o: tensor<4x16xf32>) -> ten
   } -> tensor<4x16xf32>
   return %2 : tensor<4x16xf32>
 }
+
+// A producer that is read in another shape takes that shape, where all that it reads has the dimensions.
+// CHECK-LABEL: func.func @acrossUnitDimensions(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<1x4x1x8xbf16>, %[[SCALE:[a-z0-9]+]]: tensor<1x8xf32>, %[[R:[a-z0-9]+]]: tensor<4x8xf32>
+// CHECK: %[[FLAT:.*]] = kernel.view %[[X]] at #{{.*}} as #{{.*}} : tensor<1x4x1x8xbf16> -> tensor<4x8xbf16>
+// CHECK: %[[Y:.*]] = kernel.map ins(%[[FLAT]], %[[SCALE]], %[[R]] : tensor<4x8xbf16>, tensor<1x8xf32>, tensor<4x8xf32>)
+// CHECK-NOT: kernel.map
+// CHECK: return %[[Y]]
+func.func @acrossUnitDimensions(%x: tensor<1x4x1x8xbf16>, %scale: tensor<1x8xf32>, %r: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = kernel.empty affine_map<() -> (1, 4, 1, 8)> : tensor<1x4x1x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
+  %1 = kernel.map ins(%x, %scale : tensor<1x4x1x8xbf16>, tensor<1x8xf32>) outs(%0 : tensor<1x4x1x8xf32>)
+    attributes {domain = 2 : i64, indexing_maps = [affine_map<(b, t, g, c) -> (b, t, g, c)>, affine_map<(b, t, g, c) -> (g, c)>, affine_map<(b, t, g, c) -> (b, t, g, c)>]} {
+  ^bb0(%a: bf16, %s: f32):
+    %wide = arith.extf %a : bf16 to f32
+    %p = arith.mulf %wide, %s : f32
+    kernel.yield %p : f32
+  } -> tensor<1x4x1x8xf32>
+  %2 = kernel.view %1 at affine_map<() -> (0)> as affine_map<() -> (4, 8)> : tensor<1x4x1x8xf32> -> tensor<4x8xf32>
+  %3 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
+  %4 = kernel.map ins(%2, %r : tensor<4x8xf32>, tensor<4x8xf32>) outs(%3 : tensor<4x8xf32>) attributes {domain = 1 : i64, indexing_maps = [#id, #id, #id]} {
+  ^bb0(%a: f32, %b: f32):
+    %sum = arith.addf %a, %b : f32
+    kernel.yield %sum : f32
+  } -> tensor<4x8xf32>
+  return %4 : tensor<4x8xf32>
+}
+
+// One that reads along a dimension which the other shape does not have stays, and the launch takes its shape.
+// CHECK-LABEL: func.func @acrossSamples(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x4x8xf32>, %[[SCALE:[a-z0-9]+]]: tensor<2xf32>, %[[R:[a-z0-9]+]]: tensor<8x8xf32>
+// CHECK: %[[CUT:.*]] = kernel.view %[[R]] at #{{.*}} as #{{.*}} : tensor<8x8xf32> -> tensor<2x4x8xf32>
+// CHECK: %[[Y:.*]] = kernel.map ins(%[[X]], %[[SCALE]], %[[CUT]] : tensor<2x4x8xf32>, tensor<2xf32>, tensor<2x4x8xf32>)
+// CHECK-NOT: kernel.map
+// CHECK: %[[FLAT:.*]] = kernel.view %[[Y]]
+// CHECK: return %[[FLAT]]
+func.func @acrossSamples(%x: tensor<2x4x8xf32>, %scale: tensor<2xf32>, %r: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = kernel.empty affine_map<() -> (2, 4, 8)> : tensor<2x4x8xf32>
+  // expected-remark@+1 {{is computed in kernel.map}}
+  %1 = kernel.map ins(%x, %scale : tensor<2x4x8xf32>, tensor<2xf32>) outs(%0 : tensor<2x4x8xf32>)
+    attributes {domain = 2 : i64, indexing_maps = [affine_map<(b, t, c) -> (b, t, c)>, affine_map<(b, t, c) -> (b)>, affine_map<(b, t, c) -> (b, t, c)>]} {
+  ^bb0(%a: f32, %s: f32):
+    %p = arith.mulf %a, %s : f32
+    kernel.yield %p : f32
+  } -> tensor<2x4x8xf32>
+  %2 = kernel.view %1 at affine_map<() -> (0)> as affine_map<() -> (8, 8)> : tensor<2x4x8xf32> -> tensor<8x8xf32>
+  %3 = kernel.empty affine_map<() -> (8, 8)> : tensor<8x8xf32>
+  %4 = kernel.map ins(%2, %r : tensor<8x8xf32>, tensor<8x8xf32>) outs(%3 : tensor<8x8xf32>) attributes {domain = 2 : i64, indexing_maps = [#id, #id, #id]} {
+  ^bb0(%a: f32, %b: f32):
+    %sum = arith.addf %a, %b : f32
+    kernel.yield %sum : f32
+  } -> tensor<8x8xf32>
+  return %4 : tensor<8x8xf32>
+}
