@@ -57,6 +57,16 @@ LogicalResult SizeAnalysis::require(Operation *op, AffineExpr a, AffineExpr b) {
          << textA << " and " << textB << " to be equal, which cannot be shown";
 }
 
+static LogicalResult emitUndivided(Operation *op, AffineExpr total,
+                                   int64_t row) {
+  std::string text;
+  llvm::raw_string_ostream(text) << total;
+  return op->emitOpError("makes rows of ")
+         << row << " elements of " << text
+         << ", which may leave a rest; let a static size before the reshape "
+            "hold the factor";
+}
+
 /// Sets sizes; a dimension whose type is static must have that size.
 void SizeAnalysis::setFrom(Value value, ArrayRef<AffineExpr> exprs) {
   SmallVector<AffineExpr> result(exprs);
@@ -138,7 +148,13 @@ LogicalResult SizeAnalysis::visit(Operation *op) {
         for (int64_t size : shape)
           if (!ShapedType::isDynamic(size))
             known = known * size;
-        AffineExpr total = productOf(getSizes(reshape.getInput()), context);
+        AffineExpr total =
+            resolve(productOf(getSizes(reshape.getInput()), context));
+        // Nothing checks when a graph runs that a division leaves no rest.
+        if (auto row = cast<AffineConstantExpr>(known).getValue();
+            row > 0 && llvm::is_contained(shape, ShapedType::kDynamic) &&
+            total.getLargestKnownDivisor() % row != 0)
+          return emitUndivided(reshape, total, row);
         for (auto [size, expr] : llvm::zip(shape, result))
           if (ShapedType::isDynamic(size))
             expr = known == constant(0) ? constant(0) : total.floorDiv(known);

@@ -77,3 +77,12 @@ func.func @rows_of_another_routing(%x: tensor<?x4xf32>, %i: tensor<?x1xi32>, %j:
   %1 = graph.combine %s, %0 : (!graph.routing<experts = 2, topk = 1>, !graph.ragged<2x?x4xf32>) -> tensor<?x4xf32>
   return %1 : tensor<?x4xf32>
 }
+
+// -----
+
+// With two tokens a row of 3 would be left over.
+func.func @reshape_may_leave_a_rest(%x: tensor<?x4xf32>) -> tensor<?x3xf32> {
+  // expected-error @+1 {{'graph.reshape' op makes rows of 3 elements of s0 * 4, which may leave a rest; let a static size before the reshape hold the factor}}
+  %0 = graph.reshape %x : tensor<?x4xf32> -> tensor<?x3xf32>
+  return %0 : tensor<?x3xf32>
+}
