@@ -96,7 +96,32 @@ static void endDenseLanes(Lanes &lanes) {
   }
 }
 
+/// All experts in one op, as folding makes it and as authors may write it.
+static void addExpertOp(GraphSketch &s) {
+  const int x = s.pickRows(2);
+  const ValueType type = s.type(x);
+  const int64_t experts = 2 + s.random.below(4), n = s.width(),
+                k = type.back().size;
+  const ValueType result =
+      type.withShape({{experts, ""}, type.shape.front(), {n, ""}});
+  int y;
+  if (s.random.percent(40)) {
+    const int weight =
+        s.parameter({experts, n, k, 1 + s.random.below(3)}, type.element);
+    y = s.add("expert_causal_conv1d", {x, weight}, "dilation = 2 : i64",
+              result);
+  } else {
+    const int weight = s.parameter({experts, n, k}, type.element);
+    y = s.add("expert_matmul", {x, weight}, "", result);
+  }
+  y = s.binary("add", y, s.parameter({experts, 1, n}, type.element));
+  const Unary unary = randomUnary(s.random);
+  s.offer(s.unary(unary.op, y, unary.attributes));
+}
+
 void addDenseExperts(GraphSketch &s) {
+  if (s.random.percent(20))
+    return addExpertOp(s);
   const int64_t experts = 2 + s.random.below(4);
   const int x = s.pickRows(s.random.percent(75) ? 2 : 3);
   Lanes lanes{s, std::vector<int>(experts, x)};

@@ -33,6 +33,8 @@ std::string randomBinary(Random &random) {
 /// same shape, or x itself.
 static int makeOperand(GraphSketch &s, int x) {
   const ValueType type = s.type(x);
+  if (type.rank() < 2)
+    return s.random.percent(50) ? x : s.constant(-0.75, type.element);
   switch (s.random.below(7)) {
   case 0:
     return s.constant(s.random.of({0.5, -1.25, 2.0, 0.1}), type.element);
@@ -65,6 +67,10 @@ static int makeOperand(GraphSketch &s, int x) {
 
 void addElementwise(GraphSketch &s) {
   int x = s.pickRows();
+  if (s.random.percent(12)) // Vectors and scalars, which nothing else takes.
+    x = s.pick([](const ValueType &type) {
+           return type.isTensor() && isFloat(type.element) && type.rank() < 2;
+         }).value_or(x);
   for (int64_t left = 1 + s.random.below(4); left > 0; --left) {
     const DataType element = s.type(x).element;
     switch (s.random.below(8)) {
@@ -210,7 +216,7 @@ void addView(GraphSketch &s) {
   const ValueType type = s.type(x);
   const auto last = static_cast<int64_t>(type.rank()) - 1;
   const int64_t d = type.back().size;
-  switch (s.random.below(7)) {
+  switch (s.random.below(8)) {
   case 0: { // A range of columns, or of rows whose size is known.
     const bool rows = !type.shape[last - 1].isDynamic() && s.random.percent(40);
     const int64_t dim = rows ? last - 1 : last, size = type.shape[dim].size;

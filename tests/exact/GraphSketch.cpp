@@ -209,7 +209,8 @@ int GraphSketch::pickRows(size_t rank) {
     return *found;
   std::vector<Dim> shape{tokens, {width(), ""}};
   if (rank == 3 || (rank == 0 && random.percent(15)))
-    shape.insert(shape.begin(), {random.of({1, 2, 3}), ""});
+    shape.insert(shape.begin(),
+                 {random.of({1, 2, 3}), random.percent(15) ? "B" : ""});
   return offer(input(shape));
 }
 

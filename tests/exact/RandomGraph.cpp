@@ -16,8 +16,11 @@ GraphRecipe makeRandomGraph(uint64_t seed) {
                  DataType::BF16, DataType::BF16, DataType::BF16, DataType::BF16,
                  DataType::F16, DataType::F16});
   Dim tokens{random.of({1, 1, 2, 3, 5, 7, 16, 33, 45, 64, 70}), ""};
-  if (random.percent(35))
+  if (random.percent(35)) {
     tokens.symbol = "T";
+    if (random.percent(8))
+      tokens.size = 0;
+  }
   GraphSketch sketch(random, element, tokens);
   using Motif = void (*)(GraphSketch &);
   const std::vector<Motif> motifs = {
