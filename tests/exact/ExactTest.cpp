@@ -4,12 +4,16 @@
 // Shows that the exactness table's comparison finds what differs, and that its
 // random tensors are what they claim to be.
 
+#include "tests/exact/Check.h"
 #include "tests/exact/Compare.h"
+#include "tests/exact/Motifs.h"
+#include "tests/exact/RandomRun.h"
 #include "tests/exact/RandomTensors.h"
 #include "tests/exact/Rows.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -141,6 +145,42 @@ TEST(RandomTensors, IntegersStayBelowTheirBoundAndReachIt) {
     largest = std::max(largest, token);
   }
   EXPECT_EQ(largest, 6);
+}
+
+TEST(FusionSets, SwitchEachOnAloneAndOffAlone) {
+  std::vector<std::string> chosen;
+  for (const FusionSet &set : fusionSets({"a", "b", "c"}))
+    chosen.push_back(set.fusion);
+  EXPECT_EQ(chosen, std::vector<std::string>({"none", "a", "b", "c", "all,-a",
+                                              "all,-b", "all,-c", "all"}));
+}
+
+TEST(RandomGraphs, DependOnTheSeedAlone) {
+  EXPECT_EQ(makeRandomGraph(7).text(), makeRandomGraph(7).text());
+  EXPECT_NE(makeRandomGraph(7).text(), makeRandomGraph(8).text());
+}
+
+int64_t countOps(const GraphRecipe &recipe, std::string_view op) {
+  return std::ranges::count(recipe.nodes, op, &GraphRecipe::Node::op);
+}
+
+// A "fault" that any softmax has: what is left is one softmax of an argument.
+TEST(Minimize, LeavesTheOpThatFails) {
+  uint64_t seed = 1;
+  auto fails = [](const GraphRecipe &recipe) {
+    return countOps(recipe, "graph.softmax") > 0;
+  };
+  GraphRecipe recipe;
+  do {
+    recipe = makeRandomGraph(seed++);
+    recipe.prune();
+  } while (!fails(recipe));
+  ASSERT_GT(recipe.nodes.size(), 1U);
+  const GraphRecipe small = minimize(recipe, fails);
+  EXPECT_TRUE(fails(small));
+  EXPECT_EQ(small.results.size(), 1U);
+  EXPECT_LT(small.nodes.size(), recipe.nodes.size());
+  EXPECT_TRUE(Graph::parse(small.text()));
 }
 
 } // namespace
