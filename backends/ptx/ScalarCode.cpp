@@ -19,11 +19,29 @@ Value KernelBuilder::constant(Type type, double value) {
   return arith::ConstantOp::create(*this, getFloatAttr(type, value));
 }
 
+/// `value` rounded to bf16, as f32, in one instruction: the packed conversion
+/// leaves the rounded value in a register's upper half, which with zeros below
+/// is that value. The conversion of a single value takes a slow unit, and
+/// widening it another instruction.
+static Value roundInPlace(KernelBuilder &b, Value value) {
+  Value bits =
+      LLVM::InlineAsmOp::create(
+          b, b.getI32Type(), value, "cvt.rn.bf16x2.f32 $0, $1, 0f00000000;",
+          "=r,f",
+          /*has_side_effects=*/false, /*is_align_stack=*/false,
+          LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+          .getRes();
+  return arith::BitcastOp::create(b, b.getF32Type(), bits);
+}
+
 Value KernelBuilder::extend(Value value) {
   if (value.getType().isF16())
     return arith::ExtFOp::create(*this, getF32Type(), value);
   if (!value.getType().isBF16())
     return value;
+  if (auto rounding = value.getDefiningOp<arith::TruncFOp>())
+    if (rounding.getIn().getType().isF32())
+      return roundInPlace(*this, rounding.getIn());
   // As integers, so that LLVM never sees that an f32 operation on two extended
   // values could be done in bf16: for subnormal results that would round once
   // where the contract rounds twice.
