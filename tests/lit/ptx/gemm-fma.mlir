@@ -8,9 +8,9 @@
 
 // CHECK-LABEL: // kernel gemm_fma
 // CHECK: grid ()[s0] -> ((s0 ceildiv 128) * 8, 1, 1)
-// CHECK: block 256 1 1, dynamic shared 49152
+// CHECK: block 256 1 1, dynamic shared 65536
 // CHECK: cp.async.cg.shared.global
-// CHECK-DAG: cp.async.wait_group 1
+// CHECK-DAG: cp.async.wait_group 0
 // CHECK-DAG: ld.shared.v4.b32
 // CHECK-DAG: fma.rn.f32
 // CHECK-NOT: fma.rn.ftz
@@ -28,7 +28,7 @@ func.func @dense(%a: tensor<?x1024xf32>, %b: tensor<1024x1024xf32>, %o: tensor<?
 // times.
 // CHECK-LABEL: // kernel gemm_fma
 // CHECK: grid () -> (66, 30, 1)
-// CHECK: block 256 1 1, dynamic shared 61440
+// CHECK: block 256 1 1, dynamic shared 81920
 // CHECK: .minnctapersm 1
 func.func @wide(%a: tensor<1x256x6208xf32>, %b: tensor<30x3x6208x6208xf32>, %o: tensor<30x256x6208xf32>) {
   %0 = kernel.gemm a(%a : tensor<1x256x6208xf32>) b(%b : tensor<30x3x6208x6208xf32>) outs(%o : tensor<30x256x6208xf32>)
