@@ -61,9 +61,41 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(data_), size_);
 }
 
+static bool isDeviceOrPipe(const std::string &path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+         !S_ISDIR(status.st_mode);
+}
+
+static Expected<void>
+writeAll(int file, std::span<const std::span<const std::byte>> chunks,
+         const std::string &path) {
+  for (std::span<const std::byte> chunk : chunks) {
+    while (!chunk.empty()) {
+      // One call moves at most 2 GiB on Linux.
+      size_t count = std::min<size_t>(chunk.size(), size_t(1) << 30);
+      ssize_t written = ::write(file, chunk.data(), count);
+      if (written < 0 && errno == EINTR)
+        continue;
+      if (written < 0)
+        return systemError("write", path);
+      chunk = chunk.subspan(static_cast<size_t>(written));
+    }
+  }
+  return {};
+}
+
 Expected<void>
 writeFileAtomically(const std::string &path,
                     std::span<const std::span<const std::byte>> chunks) {
+  // What is not a file is written to: a file in its place would take it away
+  // from everyone else.
+  if (isDeviceOrPipe(path)) {
+    FileDescriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (device.value < 0)
+      return systemError("open", path);
+    return writeAll(device.value, chunks, path);
+  }
   std::string temporary = path + ".XXXXXX";
   FileDescriptor file{::mkostemp(temporary.data(), O_CLOEXEC)};
   if (file.value < 0)
@@ -73,17 +105,9 @@ writeFileAtomically(const std::string &path,
     ::unlink(temporary.c_str());
     return error;
   };
-  for (std::span<const std::byte> chunk : chunks) {
-    while (!chunk.empty()) {
-      // One call moves at most 2 GiB on Linux.
-      size_t count = std::min<size_t>(chunk.size(), size_t(1) << 30);
-      ssize_t written = ::write(file.value, chunk.data(), count);
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written < 0)
-        return fail("write");
-      chunk = chunk.subspan(static_cast<size_t>(written));
-    }
+  if (Expected<void> written = writeAll(file.value, chunks, path); !written) {
+    ::unlink(temporary.c_str());
+    return written;
   }
   // mkostemp makes the file private; give it the mode that open would have.
   mode_t mask = ::umask(0);

@@ -69,11 +69,19 @@ Expected<void> writeFile(const std::string &path, std::string_view content) {
     return std::cout ? Expected<void>()
                      : Error(ErrorCode::Io, "cannot write to standard output");
   }
-  std::string temporary = path + ".tmp" + std::to_string(getpid());
+  // A device or a pipe is written to; replacing it would take it away from
+  // everyone else.
+  std::error_code ignored;
+  auto kind = std::filesystem::status(path, ignored).type();
+  bool replaces = kind == std::filesystem::file_type::not_found ||
+                  kind == std::filesystem::file_type::regular;
+  std::string temporary =
+      replaces ? path + ".tmp" + std::to_string(getpid()) : path;
   auto failed = [&](const char *what) {
     Error error(ErrorCode::Io, std::string("cannot ") + what + " " + path +
                                    ": " + std::strerror(errno));
-    std::remove(temporary.c_str());
+    if (replaces)
+      std::remove(temporary.c_str());
     return error;
   };
   std::ofstream stream(temporary, std::ios::binary);
@@ -83,7 +91,7 @@ Expected<void> writeFile(const std::string &path, std::string_view content) {
   stream.close();
   if (!stream)
     return failed("write");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+  if (replaces && std::rename(temporary.c_str(), path.c_str()) != 0)
     return failed("replace");
   return {};
 }
