@@ -107,6 +107,23 @@ TEST_F(ToolTest, CompilesAGraphInProcess) {
   EXPECT_NE(result.output.find("ran on cuda:0"), std::string::npos);
 }
 
+TEST_F(ToolTest, TellsRemarksOfAGraph) {
+  ToolResult result = run(std::string("m.mlir --remarks=fused ") + kFiles);
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_NE(result.output.find("remark: [fuse] double is one launch"),
+            std::string::npos)
+      << result.output;
+  expectFailure(std::string("m.mlir --remarks=some ") + kFiles, 2,
+                "some not in {all,fused,missed}");
+  expectFailure(std::string("m.efx --remarks ") + kFiles, 1,
+                "--remarks applies to graphs");
+}
+
+TEST_F(ToolTest, LoadsPluginsIntoTheCompiler) {
+  expectFailure(std::string("m.mlir --load-pass-plugin=p.so ") + kFiles, 1,
+                "this compiler loads no plugin");
+}
+
 TEST_F(ToolTest, FallsBackToTheReferenceWithANote) {
   ToolResult result = run(
       std::string("m.mlir ") + kFiles + "--expect good.safetensors", "none");
