@@ -14,7 +14,9 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/MemoryPlan.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -34,13 +36,20 @@ std::shared_ptr<MLIRContext> makeContext() {
 //===--- Diagnostics
 //---------------------------------------------------------------------------------------------===//
 
+/// "moe.mlir:12:8: ", or nothing for what was built in C++.
+static std::string placeOf(Location location) {
+  auto place = location->findInstanceOf<FileLineColLoc>();
+  return place ? place.getFilename().str() + ":" +
+                     std::to_string(place.getLine()) + ":" +
+                     std::to_string(place.getColumn()) + ": "
+               : std::string();
+}
+
 static void append(std::string &text, Diagnostic &diagnostic) {
   llvm::raw_string_ostream stream(text);
   if (!text.empty())
     stream << "\n";
-  if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
-    stream << place.getFilename().getValue() << ":" << place.getLine() << ":"
-           << place.getColumn() << ": ";
+  stream << placeOf(diagnostic.getLocation());
   if (diagnostic.getSeverity() == DiagnosticSeverity::Note)
     stream << "note: ";
   stream << diagnostic.str();
@@ -131,10 +140,11 @@ static StringRef nameOf(DictionaryAttr attributes, StringRef key) {
 
 static Expected<void> checkSignature(func::FuncOp function) {
   llvm::StringSet<> names;
-  auto check = [&](StringRef what, unsigned i, mlir::Type type,
-                   StringRef name) -> Expected<void> {
-    std::string place =
-        (what + " " + Twine(i) + " of @" + function.getName()).str();
+  auto check = [&](Location location, StringRef what, unsigned i,
+                   mlir::Type type, StringRef name) -> Expected<void> {
+    std::string place = (placeOf(location) + what + " " + Twine(i) + " of @" +
+                         function.getName())
+                            .str();
     if (name.empty())
       return Error(ErrorCode::InvalidArgument,
                    place +
@@ -161,15 +171,15 @@ static Expected<void> checkSignature(func::FuncOp function) {
         nameOf(attributes, graph::GraphDialect::paramAttrName);
     if (!name.empty() && !parameter.empty())
       return Error(ErrorCode::InvalidArgument,
-                   "argument '" + name.str() +
+                   placeOf(argument.getLoc()) + "argument '" + name.str() +
                        "' is both an input and a parameter");
-    if (auto ok = check("argument", argument.getArgNumber(), argument.getType(),
-                        name.empty() ? parameter : name);
+    if (auto ok = check(argument.getLoc(), "argument", argument.getArgNumber(),
+                        argument.getType(), name.empty() ? parameter : name);
         !ok)
       return ok.error();
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    if (auto ok = check("result", i, type,
+    if (auto ok = check(function.getLoc(), "result", i, type,
                         nameOf(function.getResultAttrDict(i),
                                graph::GraphDialect::resultAttrName));
         !ok)
@@ -177,6 +187,34 @@ static Expected<void> checkSignature(func::FuncOp function) {
   if (function.getNumResults() == 0)
     return Error(ErrorCode::InvalidArgument,
                  "@" + function.getName().str() + " returns nothing");
+  return {};
+}
+
+/// Refuses tensors whose bytes do not fit in 63 bits, for all that computes
+/// with them does so in int64_t. A dynamic dimension is checked at each run.
+static Expected<void> checkByteCounts(func::FuncOp function) {
+  auto isTooLarge = [](mlir::Type type) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    if (!shaped)
+      return false;
+    int64_t bytes = getElementBytes(shaped.getElementType());
+    return llvm::any_of(shaped.getShape(), [&](int64_t size) {
+      return !ShapedType::isDynamic(size) &&
+             llvm::MulOverflow(bytes, size, bytes);
+    });
+  };
+  auto refuse = [](Location location, const std::string &what) {
+    return Error(ErrorCode::InvalidArgument,
+                 placeOf(location) + what + " has 2^63 bytes or more");
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (isTooLarge(argument.getType()))
+      return refuse(argument.getLoc(),
+                    "argument " + std::to_string(argument.getArgNumber()));
+  for (Operation &op : function.getBody().front())
+    if (llvm::any_of(op.getResultTypes(), isTooLarge))
+      return refuse(op.getLoc(),
+                    "the result of " + op.getName().getStringRef().str());
   return {};
 }
 
@@ -194,6 +232,8 @@ Expected<Graph> makeGraph(std::shared_ptr<MLIRContext> context,
                  "@" + function.getName().str() +
                      " must have a body of one block");
   if (auto ok = checkSignature(function); !ok)
+    return ok.error();
+  if (auto ok = checkByteCounts(function); !ok)
     return ok.error();
   auto impl = std::make_unique<Graph::Impl>();
   impl->context = std::move(context);

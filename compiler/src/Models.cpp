@@ -22,18 +22,36 @@ std::optional<MathAccuracy> accuracyFor(DataType type) {
   return std::nullopt;
 }
 
+/// A graph has a branch for each expert; more would not be read by anyone.
+constexpr int64_t kMaxExperts = 1 << 16;
+/// Of any other size. The products of sizes are the graph's to check.
+constexpr int64_t kMaxSize = int64_t(1) << 40;
+
+Error tooLarge(const char *name, int64_t size, int64_t limit) {
+  return Error(ErrorCode::InvalidArgument,
+               std::string(name) + " must be at most " + std::to_string(limit) +
+                   ", got " + std::to_string(size));
+}
+
 std::optional<Error>
 checkSizes(std::initializer_list<std::pair<const char *, int64_t>> sizes,
            int64_t tokens) {
-  for (auto [name, size] : sizes)
+  for (auto [name, size] : sizes) {
     if (size < 1)
       return Error(ErrorCode::InvalidArgument, std::string(name) +
                                                    " must be at least 1, got " +
                                                    std::to_string(size));
+    int64_t limit =
+        name == std::string_view("experts") ? kMaxExperts : kMaxSize;
+    if (size > limit)
+      return tooLarge(name, size, limit);
+  }
   if (tokens != kDynamic && tokens < 1)
     return Error(ErrorCode::InvalidArgument,
                  "tokens must be at least 1 or '?', got " +
                      std::to_string(tokens));
+  if (tokens > kMaxSize)
+    return tooLarge("tokens", tokens, kMaxSize);
   return std::nullopt;
 }
 

@@ -128,6 +128,10 @@ std::variant<RunToolOptions, int> parseRunOptions(int argc, char **argv) {
                  "~/.cache/epifold)")
       ->type_name("DIR");
 
+  app.failure_message([](const CLI::App *, const CLI::Error &error) {
+    return std::string("epifold-run: ") + error.what() +
+           "\nRun with --help for more information.\n";
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

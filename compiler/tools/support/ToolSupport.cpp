@@ -16,7 +16,27 @@
 
 namespace epifold::tools {
 
+/// What is wrong with the command line, by the tool's name.
+static std::string describeMistake(const CLI::App *app,
+                                   const CLI::Error &error) {
+  std::string message = error.what();
+  std::vector<const CLI::App *> commands = app->get_subcommands({});
+  if (error.get_name() == "RequiredError" && !commands.empty() &&
+      app->get_subcommands().empty()) {
+    // CLI11 says that a subcommand is missing, but not which there are.
+    std::string known;
+    for (const CLI::App *command : commands)
+      known += (known.empty() ? "" : ", ") + command->get_name();
+    std::vector<std::string> given = app->remaining();
+    message = given.empty() ? "name one of " + known
+                            : "'" + given.front() + "' is none of " + known;
+  }
+  return app->get_name() + ": " + message +
+         "\nRun with --help for more information.\n";
+}
+
 std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv) {
+  app.failure_message(describeMistake);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
