@@ -8,7 +8,7 @@
 set -euo pipefail
 
 tools=$1
-plugin=$3/FuseAcrossViews.so
+plugin=$3/FuseIntoReaders.so
 work=$3/run
 mkdir -p "$work"
 fail() {
@@ -29,10 +29,10 @@ status=0
 "$tools/epifold-compile" "$work/fold.mlir" --emit=kernel -o "$work/kernel" \
   --load-pass-plugin="$plugin" --load-pass-plugin="$work/copy.so" 2>"$work/stderr" || status=$?
 [[ $status -eq 1 ]] || fail "a second fusion of one name gave exit $status"
-grep -q "a fusion is named 'fuse-across-views' already" "$work/stderr" || fail "$(cat "$work/stderr")"
+grep -q "a fusion is named 'fuse-into-readers' already" "$work/stderr" || fail "$(cat "$work/stderr")"
 # Every tool that compiles takes it.
 "$tools/epifold-bench" graph "$work/fold.mlir" --device=reference --warmup=0 --repeat=1 \
-  --load-pass-plugin="$plugin" --fusion=fuse-across-views >"$work/bench"
+  --load-pass-plugin="$plugin" --fusion=fuse-into-readers >"$work/bench"
 "$2" "$work/fold.mlir" --device=-1 --load-pass-plugin="$plugin" --write-inputs "$work/inputs.safetensors"
 "$tools/epifold-run" "$work/fold.mlir" --device=reference --inputs "$work/inputs.safetensors" \
-  --load-pass-plugin="$plugin" --fusion=fuse-across-views
+  --load-pass-plugin="$plugin" --fusion=fuse-into-readers
