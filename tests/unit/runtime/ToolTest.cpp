@@ -59,6 +59,8 @@ protected:
                           EPIFOLD_FAKE_COMPILER + "' '" + EPIFOLD_RUN + "' " +
                           arguments + " 2>&1";
     ToolResult result;
+    // The tool is tested as a user calls it: by a shell.
+    // NOLINTNEXTLINE(bugprone-command-processor)
     FILE *pipe = popen(command.c_str(), "r");
     char buffer[4096];
     while (size_t count = std::fread(buffer, 1, sizeof(buffer), pipe))
@@ -254,6 +256,7 @@ TEST_F(ToolTest, RepeatsAndProfiles) {
 }
 
 TEST_F(ToolTest, LinksLibcAlone) {
+  // NOLINTNEXTLINE(bugprone-command-processor)
   FILE *pipe = popen("ldd '" EPIFOLD_RUN "'", "r");
   char line[512];
   int lines = 0;
