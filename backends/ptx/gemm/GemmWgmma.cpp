@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kSlab = 64; // elements of a line: 128 bytes
 constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
 constexpr int64_t kFragmentColumns = 8; // of which four lanes hold two each
-constexpr int64_t kRunFragments = 4, kRunLength = 8; // of a thread
-constexpr int64_t kBoxColumns = 64; // of what WgmmaStore stores at once
+constexpr int64_t kRunFragments = 4;    // of permuted columns
+constexpr int64_t kBoxColumns = 64;     // of what WgmmaStore stores at once
 /// Eight lines of 128 bytes: the unit of the swizzle.
 constexpr int64_t kAlignment = 1024;
 /// i64 words in which the producer describes a tile.
@@ -344,20 +344,23 @@ void WgmmaEmitter::consume() {
 //--------------------------------------------------------------------------------------------------===//
 
 /// Warp w of a group holds its rows 16 w ...; lane l of it holds rows l / 4 and
-/// l / 4 + 8, and of each 32 columns the run l mod 4, as SlabCopier has placed
-/// the columns.
+/// l / 4 + 8, and of each 32 columns the run l mod 4, or, where columns are not
+/// permuted, of each 8.
 AccumulatorLayout WgmmaEmitter::layoutOfRows(const GemmTile &tile) {
+  bool permutes = WgmmaOperands::permutesColumns(problem, schedule);
+  int64_t lanes = 4;
   AccumulatorLayout layout;
-  Value row = b.add(b.toI32(firstRow()), b.add(b.mul(warpInGroup(), b.i32(16)),
-                                               b.div(b.laneId(), b.i32(4))));
+  layout.runLength = permutes ? kRunFragments * 2 : 2;
+  Value row =
+      b.add(b.toI32(firstRow()), b.add(b.mul(warpInGroup(), b.i32(16)),
+                                       b.div(b.laneId(), b.i32(lanes))));
   for (int64_t half : {0, 8})
     layout.rows.push_back(b.toI64(b.add(row, b.i32(half))));
-  Value column = b.mul(b.rem(b.laneId(), b.i32(4)), b.i32(kRunLength));
+  Value column =
+      b.mul(b.rem(b.laneId(), b.i32(lanes)), b.i32(layout.runLength));
   layout.column = b.add(b.add(tile.column, firstColumn()), b.toI64(column));
-  for (int64_t run = 0; run < shareOfColumns();
-       run += kRunFragments * kFragmentColumns)
+  for (int64_t run = 0; run < shareOfColumns(); run += lanes * layout.runLength)
     layout.runs.push_back(run);
-  layout.runLength = kRunLength;
   return layout;
 }
 
@@ -388,9 +391,9 @@ void WgmmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
   // Four accumulators a fragment: two neighbours along the instruction's
   // columns, then the same eight rows further.
   auto at = [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
-    int64_t inProduct =
-        swaps ? row / 2 * 4 + run * 2 + row % 2
-              : (run * kRunFragments + lane / 2) * 4 + row * 2 + lane % 2;
+    int64_t inProduct = swaps ? row / 2 * 4 + run * 2 + row % 2
+                              : (run * layout.runLength / 2 + lane / 2) * 4 +
+                                    row * 2 + lane % 2;
     return accumulators[product * ofProduct + inProduct];
   };
   auto emitDirectly = [&]() -> Values {

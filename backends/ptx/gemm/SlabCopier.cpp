@@ -22,22 +22,14 @@ Value SlabCopier::swizzledByte(Value line, Value piece) {
 }
 
 Value SlabCopier::columnOfLine(Value line) {
-  if (!problem.usesMatrixUnit()) {
-    // Columns 8 i + q → q p + i inside each 8 p.
-    int64_t bits = llvm::Log2_64(piece());
-    Value inRun = b.bitAnd(b.shiftRight(line, 3), b.i32(piece() - 1));
-    Value run = b.shiftLeft(b.bitAnd(line, b.i32(7)), bits);
-    Value high = b.bitAnd(line, b.i32(~(8 * piece() - 1)));
-    return b.bitOr(b.bitOr(inRun, run), high);
-  }
-  if (!schedule.usesWgmma || schedule.swapsOperands)
+  if (problem.usesMatrixUnit())
     return line;
-  auto field = [&](int64_t first, int64_t bits) {
-    return b.bitAnd(b.shiftRight(line, first), b.i32((1 << bits) - 1));
-  };
-  Value low = b.bitOr(field(0, 1), b.shiftLeft(field(3, 2), 1));
-  Value high = b.bitAnd(line, b.i32(~int64_t(31)));
-  return b.bitOr(b.bitOr(low, b.shiftLeft(field(1, 2), 3)), high);
+  // Columns 8 i + q → q p + i inside each 8 p.
+  int64_t bits = llvm::Log2_64(piece());
+  Value inRun = b.bitAnd(b.shiftRight(line, 3), b.i32(piece() - 1));
+  Value run = b.shiftLeft(b.bitAnd(line, b.i32(7)), bits);
+  Value high = b.bitAnd(line, b.i32(~(8 * piece() - 1)));
+  return b.bitOr(b.bitOr(inRun, run), high);
 }
 
 void SlabCopier::setStarts(Panel &panel, bool isEven) {

@@ -18,12 +18,8 @@ namespace epifold::ptx {
 /// placed so that those of eight neighbouring lines at one depth take different
 /// banks; lines of 128 bytes are placed as wgmma's 128-byte swizzle has them.
 ///
-/// For wgmma each 32 columns are permuted: the lines 8 f + 2 q and the next one
-/// hold columns 8 q + 2 f and the next one. Lane q of a quad, which gets lines
-/// 2 q and 2 q + 1 of every eight, so has eight neighbouring columns. (Where
-/// the operands are swapped lines are rows of the result, and stay.) For FMA a
-/// thread takes lines eight apart and has neighbouring columns, too: of each
-/// eight pieces' columns, line 8 i + q holds column q p + i, p those of a
+/// For FMA a thread takes lines eight apart and has neighbouring columns: of
+/// each eight pieces' columns, line 8 i + q holds column q p + i, p those of a
 /// piece.
 class SlabCopier {
 public:

@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-/// Lines of a permuted run, see SlabCopier: a dimension of a box each for the
-/// bits that say where a line's column goes.
+/// Columns of a permuted run, and the dimensions of a box that permute them.
 static constexpr int64_t kRun = 32, kPair = 2, kQuad = 4;
 
 /// Rows of the B's memory for all groups and taps, one after the other.
@@ -20,28 +19,22 @@ static AffineExpr rowsOfMemory(KernelBuilder &b, const GemmProblem &problem) {
   return b.gridConstant(problem.groups * problem.taps * problem.rowsOfB);
 }
 
-/// A box takes columns as they lie, or permuted when runs start at multiples of
-/// their length in memory.
-static bool readsBoxesOfB(const GemmProblem &problem,
-                          const GemmSchedule &schedule) {
-  if (schedule.swapsOperands)
-    return true;
+bool WgmmaOperands::permutesColumns(const GemmProblem &problem,
+                                    const GemmSchedule &schedule) {
   auto isAligned = [](int64_t row) { return row % kRun == 0; };
   bool areBegins = llvm::all_of(llvm::seq(problem.products), [&](int64_t i) {
     return isAligned(problem.op.getBegin(i));
   });
-  return areBegins && isAligned(problem.rowsOfB);
+  return !schedule.swapsOperands && areBegins && isAligned(problem.rowsOfB);
 }
 
 WgmmaOperands::WgmmaOperands(KernelBuilder &b, const GemmProblem &problem,
                              const GemmSchedule &schedule, int64_t threads)
     : b(b), problem(problem), schedule(schedule), threads(threads),
-      copiesA(problem.hasGather), copiesB(!readsBoxesOfB(problem, schedule)),
-      copier(b, problem, schedule, threads, {copiesA, copiesB}) {
-  if (!copiesA)
+      copier(b, problem, schedule, threads, {/*a=*/true, /*bs=*/false}) {
+  if (!usesThreads())
     addMapOfA();
-  if (!copiesB)
-    addMapsOfB();
+  addMapsOfB();
 }
 
 /// A as [group or sample, row, k]. What a box takes outside is zero: steps past
@@ -68,7 +61,7 @@ void WgmmaOperands::addMapsOfB() {
   };
   for (int64_t product : llvm::seq(problem.products)) {
     unsigned operand = problem.firstB + product;
-    if (schedule.swapsOperands) {
+    if (!permutesColumns(problem, schedule)) {
       mapsOfB.push_back(
           b.tensorMap({operand,
                        {depth, rows},
@@ -96,8 +89,8 @@ void WgmmaOperands::locate(const GemmTile &newTile, Value firstStage) {
 }
 
 int64_t WgmmaOperands::boxBytes() const {
-  int64_t lines = (copiesA ? 0 : schedule.tileRows) +
-                  (copiesB ? 0 : problem.products * schedule.tileColumns);
+  int64_t lines = (usesThreads() ? 0 : schedule.tileRows) +
+                  problem.products * schedule.tileColumns;
   return lines * copier.lineBytes();
 }
 
@@ -127,7 +120,7 @@ void WgmmaOperands::copyBoxesOfB(const GemmSlab &slab, Value stage,
                                       b.i32(problem.op.getBegin(product))));
     Value target = b.add(stage, b.i32(copier.firstByteOfB(product)));
     KernelBuilder::Values coordinates = {slab.depth};
-    if (schedule.swapsOperands)
+    if (!permutesColumns(problem, schedule))
       coordinates.push_back(row);
     else
       coordinates.append(
@@ -143,9 +136,9 @@ void WgmmaOperands::copySlab(Role role, Value index, Value stageStart,
   auto copyBoxes = [&] {
     if (role != Role::Bs)
       arriveExpecting(b, barrier, b.i32(boxBytes()));
-    if (role != Role::Bs && !copiesA)
+    if (role != Role::Bs && !usesThreads())
       copyBoxOfA(slab, stage, barrier);
-    if (role != Role::A && !copiesB)
+    if (role != Role::A)
       copyBoxesOfB(slab, stage, barrier);
   };
   if (role != Role::All)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Brings slabs of wgmma's operands into shared memory: by the tensor memory
-// accelerator where a box of the operand is what is wanted, else by cp.async.
+// accelerator, but rows of A that are gathered by cp.async.
 
 #ifndef EPIFOLD_BACKENDS_PTX_GEMM_WGMMAOPERANDS_H
 #define EPIFOLD_BACKENDS_PTX_GEMM_WGMMAOPERANDS_H
@@ -13,15 +13,24 @@ namespace epifold::ptx {
 
 /// The copies of a warpgroup that produces slabs. Stages are laid out as
 /// SlabCopier says.
+///
+/// Columns are permuted where runs of 32 start at multiples of that in memory:
+/// the lines 8 f + 2 q and the next one hold columns 8 q + 2 f and the next
+/// one. Lane q of a quad, which gets lines 2 q and 2 q + 1 of every eight, so
+/// has eight neighbouring columns, else two.
 class WgmmaOperands {
 public:
+  /// Whether lines hold permuted columns.
+  static bool permutesColumns(const GemmProblem &problem,
+                              const GemmSchedule &schedule);
+
   /// Adds the tensor maps to the kernel's parameters.
   WgmmaOperands(KernelBuilder &b, const GemmProblem &problem,
                 const GemmSchedule &schedule, int64_t threads);
 
-  /// Whether cp.async copies a part of each slab: then all threads copy, and
+  /// Whether cp.async copies A: then all threads copy, and
   /// each arrives at the slab's barrier when its own copies are done.
-  bool usesThreads() const { return copiesA || copiesB; }
+  bool usesThreads() const { return problem.hasGather; }
   /// Arrivals at the barrier of a slab's stage.
   int64_t arrivals() const { return 1 + (usesThreads() ? threads : 0); }
 
@@ -52,8 +61,6 @@ private:
   const GemmProblem &problem;
   const GemmSchedule &schedule;
   int64_t threads;
-  /// Whether cp.async copies A, or the B's.
-  bool copiesA, copiesB;
   SlabCopier copier;
   Value mapOfA;
   KernelBuilder::Values mapsOfB;

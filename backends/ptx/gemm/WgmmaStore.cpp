@@ -6,6 +6,7 @@
 #include "backends/ptx/gemm/WgmmaStore.h"
 
 #include "backends/ptx/gemm/AsyncAsm.h"
+#include "backends/ptx/gemm/WgmmaOperands.h"
 
 using namespace mlir;
 using namespace epifold;
@@ -21,7 +22,8 @@ static constexpr int64_t kQuadColumns = 32;
 bool WgmmaStore::fits(const GemmProblem &problem,
                       const GemmSchedule &schedule) {
   kernel::GemmOp op = problem.op;
-  if (schedule.swapsOperands || op.getOuts().size() != 1 ||
+  if (!WgmmaOperands::permutesColumns(problem, schedule) ||
+      op.getOuts().size() != 1 ||
       schedule.tileColumns / schedule.columnUnits % kColumns != 0)
     return false;
   auto type = cast<RankedTensorType>(op.getOuts().front().getType());
