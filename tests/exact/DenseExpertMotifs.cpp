@@ -43,7 +43,7 @@ static void applyDenseStep(Lanes &lanes) {
     });
   }
   case 4: {
-    if (d % 2 != 0)
+    if (d % 2 != 0 || !type.canBeReshaped())
       return;
     std::vector<Dim> shape = type.shape;
     shape.back() = {d / 2, ""};

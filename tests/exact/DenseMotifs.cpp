@@ -233,6 +233,8 @@ void addView(GraphSketch &s) {
     break;
   }
   case 2: { // Columns split into two dimensions, and back later.
+    if (!type.canBeReshaped())
+      return;
     const int64_t parts = d % 3 == 0 ? 3 : d % 2 == 0 ? 2 : 1;
     std::vector<Dim> shape = type.shape;
     shape.back() = {d / parts, ""};

@@ -9,6 +9,7 @@
 
 #include "tests/exact/RandomTensors.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct ValueType {
   bool isRagged() const { return kind == Kind::Ragged; }
   size_t rank() const { return shape.size(); }
   const Dim &back() const { return shape.back(); }
+  /// A reshape's result may have one dynamic dimension.
+  bool canBeReshaped() const {
+    return std::ranges::count_if(shape, &Dim::isDynamic) <= 1;
+  }
   ValueType withElement(DataType type) const;
   ValueType withShape(std::vector<Dim> sizes) const;
   /// As MLIR spells it.
