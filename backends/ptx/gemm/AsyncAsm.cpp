@@ -59,35 +59,41 @@ void epifold::ptx::waitForPhase(KernelBuilder &b, Value barrier, Value parity) {
           "r,r", {barrier, parity});
 }
 
+/// The registers of `coordinates` as assembly writes them, appended to the
+/// operands.
+static std::string listCoordinates(ValueRange coordinates,
+                                   KernelBuilder::Values &operands,
+                                   std::string &constraints) {
+  std::string list;
+  for (Value coordinate : coordinates) {
+    list += (list.empty() ? "$" : ", $") + std::to_string(operands.size());
+    operands.push_back(coordinate);
+    constraints += ",r";
+  }
+  return "{" + list + "}";
+}
+
 void epifold::ptx::copyBox(KernelBuilder &b, Value target, Value tensorMap,
                            ValueRange coordinates, Value barrier) {
-  std::string constraints = "r,l,r", list;
+  std::string constraints = "r,l,r";
   KernelBuilder::Values operands = {target, tensorMap, barrier};
-  for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
-    constraints += ",r";
-    list += (i ? ", $" : "$") + std::to_string(3 + i);
-    operands.push_back(coordinate);
-  }
+  std::string list = listCoordinates(coordinates, operands, constraints);
   emitAsm(b,
           "cp.async.bulk.tensor." + std::to_string(coordinates.size()) +
               "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], "
-              "[$1, {" +
-              list + "}], [$2];",
+              "[$1, " +
+              list + "], [$2];",
           constraints, operands);
 }
 
 void epifold::ptx::storeBox(KernelBuilder &b, Value tensorMap,
                             ValueRange coordinates, Value source) {
-  std::string constraints = "l,r", list;
+  std::string constraints = "l,r";
   KernelBuilder::Values operands = {tensorMap, source};
-  for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
-    constraints += ",r";
-    list += (i ? ", $" : "$") + std::to_string(2 + i);
-    operands.push_back(coordinate);
-  }
+  std::string list = listCoordinates(coordinates, operands, constraints);
   emitAsm(b,
           "cp.async.bulk.tensor." + std::to_string(coordinates.size()) +
-              "d.global.shared::cta.bulk_group [$0, {" + list + "}], [$1];",
+              "d.global.shared::cta.bulk_group [$0, " + list + "], [$1];",
           constraints, operands);
 }
 
