@@ -57,11 +57,24 @@ static int64_t shareOfColumns(int64_t columns, int64_t products,
                            columns / int64_t(llvm::PowerOf2Ceil(products)));
 }
 
+/// High tiles where there are enough of them for most multiprocessors of a
+/// large chip, else lower ones. What is left to them is to wait for memory,
+/// with as many slabs on their way as the least of the targets has shared
+/// memory for.
 static GemmSchedule chooseMmaSync(const GemmProblem &problem, int64_t rows) {
-  if (rows <= 16)
-    return {16, shareOfColumns(128, problem.products, 64), 32, 4, 1, 8, 8, 1};
-  if (rows <= 64)
-    return {64, shareOfColumns(128, problem.products, 32), 32, 4, 2, 4, 8, 2};
+  constexpr int64_t kEnoughTiles = 64;
+  int64_t columns =
+      shareOfColumns(problem.columns <= 64 ? 64 : 128, problem.products, 32);
+  int64_t columnTiles = llvm::divideCeil(problem.columns, columns) *
+                        (problem.isRagged ? 1 : problem.groups);
+  auto isEnough = [&](int64_t tileRows) {
+    return llvm::divideCeil(rows, tileRows) * columnTiles >= kEnoughTiles ||
+           problem.isRagged;
+  };
+  if (rows <= 16 || !isEnough(64))
+    return {16, shareOfColumns(128, problem.products, 64), 32, 8, 1, 8, 8, 1};
+  if (rows <= 64 || !isEnough(128))
+    return {64, columns, 32, 6, 2, 4, 8, 2};
   // Loads of single elements hold many addresses, and many products many
   // accumulators: no room for a second block.
   bool needsRegisters = problem.products > 4 || !problem.readsPieces(8);

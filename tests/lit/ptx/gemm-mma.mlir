@@ -8,7 +8,7 @@
 // Any number of rows: few of them have a lower tile of their own.
 // CHECK-LABEL: // kernel gemm_mma
 // CHECK: parameters: operand0 operand1 operand2 dim0.0 dim2.0
-// CHECK: grid ()[s0] -> ((s0 ceildiv 64) * 32, 1, 1) over 0.0
+// CHECK: grid ()[s0] -> ((s0 ceildiv 16) * 32, 1, 1) over 0.0
 // CHECK: for s0 up to 64
 // CHECK-LABEL: // kernel gemm_mma
 // CHECK: parameters: operand0 operand1 operand2 dim0.0 dim2.0
