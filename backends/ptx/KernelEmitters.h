@@ -7,6 +7,7 @@
 #define EPIFOLD_BACKENDS_PTX_KERNELEMITTERS_H
 
 #include "backends/ptx/KernelBuilder.h"
+#include "backends/ptx/Schedules.h"
 
 #include <compare>
 
@@ -18,9 +19,15 @@ struct TargetFeatures {
   bool hasWgmma = false;
   /// Launches that overlap the one before (griddepcontrol): sm_90 and later.
   bool hasDependentLaunch = false;
+  /// Measured schedules for the op, which need not be the same on all targets.
+  std::vector<MeasuredSchedule> measured = {};
 
   auto operator<=>(const TargetFeatures &) const = default;
 };
+
+/// What of `op` a target has an emission of its own for.
+TargetFeatures featuresOf(mlir::Operation *op, llvm::StringRef target,
+                          llvm::ArrayRef<TunedSchedule> tuned);
 
 /// Each builds the kernel of one op; a refusal is a diagnostic on the op that
 /// says why.
@@ -28,6 +35,9 @@ llvm::FailureOr<KernelSource> emitMap(kernel::MapOp op);
 /// A product may have several variants: see `emitKernel` for their order.
 llvm::FailureOr<std::vector<KernelSource>>
 emitGemm(kernel::GemmOp op, const TargetFeatures &features);
+
+/// Reports a product that no emitter takes.
+llvm::LogicalResult checkGemm(kernel::GemmOp op);
 
 /// The variants of `op` for targets with `features`.
 llvm::FailureOr<std::vector<KernelSource>>

@@ -127,12 +127,20 @@ static std::string print(ModuleOp module) {
   return text;
 }
 
-/// What of `op` a target has an emission of its own for.
-static TargetFeatures featuresOf(Operation *op, llvm::StringRef target) {
+TargetFeatures epifold::ptx::featuresOf(Operation *op, llvm::StringRef target,
+                                        llvm::ArrayRef<TunedSchedule> tuned) {
   unsigned version = 0;
   target.drop_while([](char c) { return !llvm::isDigit(c); })
       .consumeInteger(10, version);
-  return {isa<kernel::GemmOp>(op) && target == "sm_90a", version >= 90};
+  TargetFeatures features = {isa<kernel::GemmOp>(op) && target == "sm_90a",
+                             version >= 90};
+  if (tuned.empty() || !isa<kernel::GemmOp>(op))
+    return features;
+  std::optional<std::string> product = describeProduct(op);
+  for (const TunedSchedule &entry : tuned)
+    if (entry.product == product && entry.target == target)
+      features.measured.push_back(entry.measured);
+  return features;
 }
 
 namespace {
@@ -140,8 +148,9 @@ namespace {
 class KernelEmission {
 public:
   KernelEmission(Operation *op, const EmitOptions &options,
+                 llvm::ArrayRef<TunedSchedule> tuned,
                  const std::optional<std::string> &ptxas)
-      : op(op), options(options), ptxas(ptxas) {}
+      : op(op), options(options), tuned(tuned), ptxas(ptxas) {}
 
   FailureOr<std::vector<EmittedKernel>> run();
 
@@ -156,6 +165,7 @@ private:
 
   Operation *op;
   const EmitOptions &options;
+  llvm::ArrayRef<TunedSchedule> tuned;
   const std::optional<std::string> &ptxas;
 };
 } // namespace
@@ -222,7 +232,7 @@ FailureOr<EmittedKernel> KernelEmission::emit(KernelSource &source,
 FailureOr<std::vector<EmittedKernel>> KernelEmission::run() {
   std::map<TargetFeatures, SmallVector<std::string>, std::greater<>> targets;
   for (const std::string &target : options.targets)
-    targets[featuresOf(op, target)].push_back(target);
+    targets[featuresOf(op, target, tuned)].push_back(target);
   std::string hash = options.dumpDirectory.empty()
                          ? ""
                          : llvm::utohexstr(llvm::xxh3_64bits(getKernelKey(op)),
@@ -249,6 +259,12 @@ FailureOr<std::vector<EmittedKernel>> KernelEmission::run() {
 
 FailureOr<std::vector<EmittedKernel>>
 epifold::ptx::emitKernel(Operation *op, const EmitOptions &options) {
+  return emitKernel(op, options, {});
+}
+
+FailureOr<std::vector<EmittedKernel>>
+epifold::ptx::emitKernel(Operation *op, const EmitOptions &options,
+                         llvm::ArrayRef<TunedSchedule> tuned) {
   if (options.targets.empty())
     return op->emitOpError("is to be emitted for no target");
   for (llvm::StringRef target : options.targets)
@@ -259,5 +275,5 @@ epifold::ptx::emitKernel(Operation *op, const EmitOptions &options) {
   if (options.checkWithPtxas && !(ptxas = findPtxas(options.ptxasPath)))
     return op->emitError("PTX is to be checked, but ptxas is neither in PATH "
                          "nor in /usr/local/cuda/bin");
-  return KernelEmission(op, options, ptxas).run();
+  return KernelEmission(op, options, tuned, ptxas).run();
 }

@@ -5,6 +5,7 @@
 
 #include "backends/ptx/KernelEmitters.h"
 #include "backends/ptx/gemm/GemmEmitters.h"
+#include "backends/ptx/gemm/TunedSchedules.h"
 
 using namespace mlir;
 using namespace epifold;
@@ -18,8 +19,7 @@ static KernelSource emitBy(const GemmProblem &problem,
                                   : emitFmaGemm(problem, schedule);
 }
 
-FailureOr<std::vector<KernelSource>>
-epifold::ptx::emitGemm(kernel::GemmOp op, const TargetFeatures &features) {
+LogicalResult epifold::ptx::checkGemm(kernel::GemmOp op) {
   GemmProblem problem(op);
   if (problem.depth == 0 || problem.columns == 0)
     return op.emitOpError("has no ")
@@ -37,9 +37,20 @@ epifold::ptx::emitGemm(kernel::GemmOp op, const TargetFeatures &features) {
     return op.emitOpError("shares A among ")
            << problem.products << " products; the PTX backend takes at most "
            << kMaxProducts << ", split it";
+  return success();
+}
+
+FailureOr<std::vector<KernelSource>>
+epifold::ptx::emitGemm(kernel::GemmOp op, const TargetFeatures &features) {
+  if (failed(checkGemm(op)))
+    return failure();
+  GemmProblem problem(op);
+  FailureOr<SmallVector<GemmSchedule>> schedules =
+      chooseSchedules(problem, features.hasWgmma, features.measured);
+  if (failed(schedules))
+    return failure();
   std::vector<KernelSource> sources;
-  for (const GemmSchedule &schedule :
-       chooseSchedules(problem, features.hasWgmma))
+  for (const GemmSchedule &schedule : *schedules)
     sources.push_back(emitBy(problem, schedule));
   return sources;
 }

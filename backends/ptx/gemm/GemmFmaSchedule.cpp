@@ -101,24 +101,41 @@ static void deepen(const GemmProblem &problem, GemmSchedule &schedule) {
     schedule = deeper;
 }
 
-GemmSchedule epifold::ptx::chooseFma(const GemmProblem &problem, int64_t rows) {
-  std::optional<GemmSchedule> best;
-  int64_t least = 0;
+/// The tiles, none of them deepened.
+static SmallVector<GemmSchedule> fitTiles(const GemmProblem &problem) {
+  SmallVector<GemmSchedule> candidates;
   int64_t piece = pieceOf(problem);
   for (int64_t rowUnits : {16, 8})
     for (int64_t threadRows : {8, 4, 2})
-      for (int64_t columns : {3 * piece, 2 * piece, piece}) {
-        ThreadTile thread = {threadRows, columns};
-        std::optional<GemmSchedule> schedule =
-            fitFma(problem, thread, rowUnits);
-        if (!schedule)
-          continue;
-        int64_t candidate = cost(problem, *schedule, thread, rows);
-        if (best && candidate >= least)
-          continue;
-        best = schedule;
-        least = candidate;
-      }
+      for (int64_t columns : {3 * piece, 2 * piece, piece})
+        if (auto schedule = fitFma(problem, {threadRows, columns}, rowUnits))
+          candidates.push_back(*schedule);
+  return candidates;
+}
+
+SmallVector<GemmSchedule>
+epifold::ptx::fmaCandidates(const GemmProblem &problem) {
+  SmallVector<GemmSchedule> candidates = fitTiles(problem);
+  for (GemmSchedule schedule : fitTiles(problem)) {
+    deepen(problem, schedule);
+    if (!llvm::is_contained(candidates, schedule))
+      candidates.push_back(schedule);
+  }
+  return candidates;
+}
+
+GemmSchedule epifold::ptx::chooseFma(const GemmProblem &problem, int64_t rows) {
+  std::optional<GemmSchedule> best;
+  int64_t least = 0;
+  for (const GemmSchedule &schedule : fitTiles(problem)) {
+    ThreadTile thread = {schedule.tileRows / schedule.rowUnits,
+                         schedule.tileColumns / schedule.columnUnits};
+    int64_t candidate = cost(problem, schedule, thread, rows);
+    if (best && candidate >= least)
+      continue;
+    best = schedule;
+    least = candidate;
+  }
   assert(best && "the backend takes too many products");
   deepen(problem, *best);
   return *best;

@@ -10,6 +10,9 @@
 
 namespace epifold::ptx {
 
+/// Every schedule that the emitter of f32 and f64 products can follow.
+llvm::SmallVector<GemmSchedule> fmaCandidates(const GemmProblem &problem);
+
 /// The schedule that a model of the multiprocessors expects to take least, for
 /// groups of `rows` rows (of all groups' rows where they are ragged; INT32_MAX
 /// when they are not known).

@@ -7,6 +7,7 @@
 
 #include "backends/ptx/gemm/GemmFmaSchedule.h"
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/TunedSchedules.h"
 #include "backends/ptx/gemm/WgmmaCost.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -34,9 +35,7 @@ GemmProblem::GemmProblem(kernel::GemmOp op)
   firstOut = firstExtra + op.getExtras().size();
 }
 
-/// Rows of a launch, of one group where they are not ragged, when they are
-/// known at compile time.
-static std::optional<int64_t> knownRows(const GemmProblem &problem) {
+std::optional<int64_t> epifold::ptx::knownRows(const GemmProblem &problem) {
   ArrayRef<int64_t> shape = typeOf(problem.op.getA()).getShape().drop_back();
   if (problem.hasGather)
     shape = typeOf(problem.op.getGather()).getShape();
@@ -57,31 +56,53 @@ static int64_t shareOfColumns(int64_t columns, int64_t products,
                            columns / int64_t(llvm::PowerOf2Ceil(products)));
 }
 
-/// High tiles where there are enough of them for most multiprocessors of a
-/// large chip, else lower ones. What is left to them is to wait for memory,
-/// with as many slabs on their way as the least of the targets has shared
-/// memory for.
-static GemmSchedule chooseMmaSync(const GemmProblem &problem, int64_t rows) {
-  constexpr int64_t kEnoughTiles = 64;
-  int64_t columns =
-      shareOfColumns(problem.columns <= 64 ? 64 : 128, problem.products, 32);
-  int64_t columnTiles = llvm::divideCeil(problem.columns, columns) *
-                        (problem.isRagged ? 1 : problem.groups);
-  auto isEnough = [&](int64_t tileRows) {
-    return llvm::divideCeil(rows, tileRows) * columnTiles >= kEnoughTiles ||
-           problem.isRagged;
-  };
-  if (rows <= 16 || !isEnough(64))
-    return {16, shareOfColumns(128, problem.products, 64), 32, 8, 1, 8, 8, 1};
-  if (rows <= 64 || !isEnough(128))
-    return {64, columns, 32, 6, 2, 4, 8, 2};
+namespace {
+/// Tiles of mma.sync for few rows, some and many. What is left to the lower
+/// ones is to wait for memory, with as many slabs on their way as the least of
+/// the targets has shared memory for.
+struct MmaTiles {
+  explicit MmaTiles(const GemmProblem &problem);
+  GemmSchedule few, some, many;
+};
+} // namespace
+
+MmaTiles::MmaTiles(const GemmProblem &problem) {
+  few = {16, shareOfColumns(128, problem.products, 64), 32, 8, 1, 8, 8, 1};
+  int64_t columns = problem.columns <= 64 ? 64 : 128;
+  some = {64, shareOfColumns(columns, problem.products, 32), 32, 6, 2, 4, 8, 2};
   // Loads of single elements hold many addresses, and many products many
   // accumulators: no room for a second block.
   bool needsRegisters = problem.products > 4 || !problem.readsPieces(8);
-  return {128, shareOfColumns(128, problem.products, 32),
+  many = {128, shareOfColumns(128, problem.products, 32),
           32,  4,
           2,   4,
           8,   needsRegisters ? 1 : 2};
+}
+
+/// High tiles where there are enough of them for most multiprocessors of a
+/// large chip, else lower ones.
+static GemmSchedule chooseMmaSync(const GemmProblem &problem, int64_t rows) {
+  constexpr int64_t kEnoughTiles = 64;
+  MmaTiles tiles(problem);
+  int64_t columnTiles =
+      llvm::divideCeil(problem.columns, tiles.some.tileColumns) *
+      (problem.isRagged ? 1 : problem.groups);
+  auto isEnough = [&](const GemmSchedule &tile) {
+    return llvm::divideCeil(rows, tile.tileRows) * columnTiles >=
+               kEnoughTiles ||
+           problem.isRagged;
+  };
+  if (rows <= 16 || !isEnough(tiles.some))
+    return tiles.few;
+  return rows <= 64 || !isEnough(tiles.many) ? tiles.some : tiles.many;
+}
+
+SmallVector<GemmSchedule>
+epifold::ptx::fallbackCandidates(const GemmProblem &problem) {
+  if (!problem.usesMatrixUnit())
+    return fmaCandidates(problem);
+  MmaTiles tiles(problem);
+  return {tiles.few, tiles.some, tiles.many};
 }
 
 /// wgmma where it can read the operands, else mma.sync.

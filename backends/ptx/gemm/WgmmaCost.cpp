@@ -38,6 +38,8 @@ struct Hopper {
 
 static constexpr int64_t kWarpgroupRows = 64, kDepth = 64, kRun = 32;
 static constexpr int64_t kMostColumnsOfInstruction = 256;
+/// Neighbouring columns that a thread stores at once.
+static constexpr int64_t kColumnsOfThread = 8;
 
 /// As many stages as shared memory holds, or none when that is fewer than what
 /// copies and products need to overlap.
@@ -66,8 +68,12 @@ epifold::ptx::wgmmaCandidates(const GemmProblem &problem) {
     if (fitStages(problem, schedule))
       result.push_back(schedule);
   };
+  // Rows of the result that are stored element by element need registers that
+  // the most accumulators do not leave.
+  int64_t mostColumns =
+      problem.columns % kColumnsOfThread == 0 ? kMostColumnsOfInstruction : 192;
   for (int64_t columns : {32, 64, 96, 128, 192, 256}) {
-    if (columns * problem.products <= kMostColumnsOfInstruction)
+    if (columns * problem.products <= mostColumns)
       add(2 * kWarpgroupRows, columns, 2, 1, false);
     int64_t share = columns / 2;
     if (share % kRun == 0 && share * problem.products <= 128)
