@@ -201,7 +201,7 @@ Expected<void> Session::bindParameter(const std::string &name,
   return {};
 }
 
-Expected<HostTensor> Session::readParameter(const std::string &name) {
+Expected<DeviceTensor> Session::parameter(const std::string &name) {
   State &state = *state_;
   const TensorDesc *declared =
       state.executable.find(TensorKind::Parameter, name);
@@ -213,19 +213,29 @@ Expected<HostTensor> Session::readParameter(const std::string &name) {
   if (!bound.bound)
     return makeError(ErrorCode::InvalidArgument, "parameter '{}' is not bound",
                      name);
-  auto packed = HostTensor::allocate(declared->type, bound.shape);
+  return DeviceTensor{declared->type, bound.shape, bound.address};
+}
+
+Expected<HostTensor> Session::readParameter(const std::string &name) {
+  State &state = *state_;
+  Expected<DeviceTensor> bound = parameter(name);
+  if (!bound)
+    return bound.error();
+  auto packed = HostTensor::allocate(bound->type, bound->shape);
   if (!packed)
     return packed;
-  if (auto ok = state.device.download(packed->mutableData(), bound.address,
+  if (auto ok = state.device.download(packed->mutableData(), bound->address,
                                       packed->bytes());
       !ok)
-    return ok.error().withContext("parameter '" + name + "'");
-  if (layoutIsIdentity(bound.shape, declared->layout))
+    return ok.error();
+  const std::vector<uint32_t> &layout =
+      state.executable.find(TensorKind::Parameter, name)->layout;
+  if (layoutIsIdentity(bound->shape, layout))
     return packed;
-  auto unpacked = HostTensor::allocate(declared->type, bound.shape);
+  auto unpacked = HostTensor::allocate(bound->type, bound->shape);
   if (unpacked)
     unpackParameter(packed->data(), unpacked->mutableData(),
-                    byteSize(declared->type), bound.shape, declared->layout,
+                    byteSize(bound->type), bound->shape, layout,
                     state.options.threads);
   return unpacked;
 }

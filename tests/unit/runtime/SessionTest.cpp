@@ -210,6 +210,20 @@ TEST_F(SessionTest, WrongArgumentsAreNamed) {
   EXPECT_FALSE(session->run({{"in.x", floats({8, 3})}}));
 }
 
+TEST_F(SessionTest, SessionsShareParametersOnTheDevice) {
+  Session owner = ready();
+  Session other = ready();
+  auto shared = owner.parameter("w.m");
+  ASSERT_TRUE(shared) << shared.error().message();
+  EXPECT_EQ(shared->shape, (Shape{2, 4}));
+  ASSERT_TRUE(other.bindParameter("w.m", *shared));
+  EXPECT_EQ(other.parameter("w.m")->address, shared->address);
+  HostTensor expected = *owner.readParameter("w.m"),
+             read = *other.readParameter("w.m");
+  EXPECT_EQ(std::memcmp(read.data(), expected.data(), read.bytes()), 0);
+  EXPECT_FALSE(owner.parameter("w.z"));
+}
+
 TEST_F(SessionTest, LaunchErrorsNameKernelTargetAndPlace) {
   Session session = ready();
   ASSERT_TRUE(session.prepare({{"in.x", floats({8, 4})}}));

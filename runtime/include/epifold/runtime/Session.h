@@ -115,6 +115,10 @@ public:
   Expected<void> bindParameter(const std::string &name,
                                const DeviceTensor &tensor);
 
+  /// Where a bound parameter lives, in the executable's layout: valid until it
+  /// is bound again. Another session of the same graph and fusions may bind it.
+  Expected<DeviceTensor> parameter(const std::string &name);
+
   /// Copies a bound parameter back and unpacks it.
   Expected<HostTensor> readParameter(const std::string &name);
 
