@@ -66,6 +66,13 @@ Expected<CompiledGraph> compileRequest(const Request &request) {
       if (target.is_string())
         options.targets.push_back(target.get<std::string>());
   }
+  if (std::string text = stringOption(request.options, "tuning", "");
+      !text.empty()) {
+    Expected<Tuning> tuning = Tuning::parse(text, "option \"tuning\"");
+    if (!tuning)
+      return tuning.error();
+    options.tuning = std::move(*tuning);
+  }
   return compile(request.graph, options);
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/src/Export.h"
 #include "compiler/src/GraphImpl.h"
 #include "compiler/src/Lowering.h"
+#include "compiler/src/Products.h"
 #include "compiler/src/RemarkScope.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -126,12 +127,19 @@ Expected<std::string> emitStage(const Graph &graph, const std::string &stage,
     (*module)->print(stream);
     return text;
   }
-  if (stage != "ptx")
+  if (stage != "schedules" && stage != "ptx")
     return Error(ErrorCode::InvalidArgument,
                  "unknown stage '" + stage +
-                     "'; stages are graph, kernel, ptx");
+                     "'; stages are graph, kernel, schedules, ptx");
   if (auto ok = checkTargets(options.targets); !ok)
     return ok.error();
+  if (stage == "schedules") {
+    Expected<std::vector<ProductReport>> products =
+        listProducts(graph, options);
+    if (!products)
+      return products.error();
+    return printProducts(*products);
+  }
   Expected<OwningOpRef<ModuleOp>> module =
       lowerToKernels(graph, options.fusion, options.onFusionRemark);
   if (!module)

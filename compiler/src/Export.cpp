@@ -5,8 +5,8 @@
 
 #include "compiler/src/Export.h"
 
-#include "backends/ptx/PtxBackend.h"
 #include "compiler/src/GraphImpl.h"
+#include "compiler/src/Products.h"
 #include "compiler/src/WorkEstimate.h"
 #include "ir/graph/GraphDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -205,6 +205,7 @@ private:
     emit.checkWithPtxas = options.checkWithPtxas;
     emit.ptxasPath = options.ptxas;
     emit.dumpDirectory = options.dumpDirectory;
+    std::vector<ptx::TunedSchedule> tuned = tunedSchedulesOf(options.tuning);
     kernels.resize(representatives.size());
     std::atomic<size_t> next = 0;
     std::atomic<bool> anyFailed = false;
@@ -212,7 +213,7 @@ private:
       for (size_t i = next++; i < representatives.size() && !anyFailed;
            i = next++) {
         FailureOr<std::vector<ptx::EmittedKernel>> variants =
-            ptx::emitKernel(representatives[i], emit);
+            ptx::emitKernel(representatives[i], emit, tuned);
         if (failed(variants))
           anyFailed = true;
         else

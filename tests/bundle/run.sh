@@ -98,6 +98,25 @@ for dtype in f64 f32 bf16; do
     --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
 done
 
+# schedules WORKLOAD ARG…: every schedule of each product gives the bits of the default one.
+schedules() {
+  ./epifold bench tune "$@" --warmup 0 --repeat 1 -o "$out/tuning.json" >"$out/schedules.log" 2>&1
+  local rc=$?
+  printf '%-52s %s\n' "${*:1:1} ${*: -1}" \
+    "$([[ $rc -eq 0 ]] && echo "$(grep -c ' ms  ' "$out/schedules.log") schedules, equal" || echo DIFFERS)"
+  [[ $rc -eq 0 ]] || { failed=1; tail -5 "$out/schedules.log"; }
+}
+
+echo
+echo "== Every schedule"
+for dtype in bf16 f32; do
+  schedules moe_swiglu --tokens=333 --width=256 --hidden=136 --experts=16 --topk=4 --dtype=$dtype
+  [[ $quick -eq 1 ]] && continue
+  schedules moe_swiglu --tokens=45 --width=192 --hidden=96 --experts=64 --topk=8 --skew=one --dtype=$dtype
+  schedules conv --batch=2 --tokens=130 --width=136 --experts=3 --dilation=2 --dtype=$dtype
+  schedules gemm --m=1000 --n=520 --k=328 --batch=2 --epilogue=bias-gelu --dtype=$dtype
+done
+
 echo
 echo "== Random graphs"
 ./epifold exact --random --seed=1 --count=$((quick ? 5 : 40)) --failures "$out" || failed=1

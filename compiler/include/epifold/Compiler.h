@@ -7,11 +7,13 @@
 #define EPIFOLD_COMPILER_H
 
 #include "epifold/Graph.h"
+#include "epifold/Tuning.h"
 #include "epifold/runtime/Status.h"
 #include "epifold/runtime/Tensor.h"
 
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace epifold {
 
@@ -51,6 +53,10 @@ struct CompileOptions {
   std::string dumpDirectory;
   /// Threads that emit kernels; 0: one per core.
   unsigned threads = 0;
+  /// Measured schedules for products; entries of other products and targets
+  /// are of no effect, one that does not fit its product is an error. The bits
+  /// are the same.
+  Tuning tuning;
 };
 
 /// A compiled graph.
@@ -77,8 +83,33 @@ Expected<std::vector<std::string>> loadPassPlugin(const std::string &path);
 Expected<CompiledGraph> compile(const Graph &graph,
                                 const CompileOptions &options = {});
 
+/// A product of a graph on a target, and how it is cut into tiles.
+struct ProductReport {
+  /// Type, sizes and form: what names it in a tuning file.
+  std::string product;
+  std::string target;
+  /// Rows of a launch, where they are known at compile time.
+  std::optional<int64_t> rows;
+  /// Its launches, as numbers of the executable's launches.
+  std::vector<size_t> launches;
+  struct Schedule {
+    std::string schedule;
+    /// It is for launches of at most so many rows, or of any number.
+    std::optional<int64_t> mostRows;
+    bool isTuned = false;
+  };
+  /// Those in use, bounds of rows ascending.
+  std::vector<Schedule> schedules;
+  /// All that there are to choose from.
+  std::vector<std::string> candidates;
+};
+
+/// The products of `graph` as `compile` would emit them.
+Expected<std::vector<ProductReport>>
+listProducts(const Graph &graph, const CompileOptions &options = {});
+
 /// The graph at a stage, as text: "graph" (after the graph passes), "kernel",
-/// or "ptx" of the first target.
+/// "schedules" of its products, or "ptx" of the first target.
 Expected<std::string> emitStage(const Graph &graph, const std::string &stage,
                                 const CompileOptions &options = {});
 

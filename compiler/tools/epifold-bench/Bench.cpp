@@ -5,10 +5,13 @@
 
 #include "Options.h"
 #include "Report.h"
+#include "Tune.h"
 #include "compiler/tools/ToolMains.h"
 #include "compiler/tools/support/ToolSupport.h"
+#include "compiler/tools/support/TuningOption.h"
 #include "epifold/Compiler.h"
 
+#include <filesystem>
 #include <iostream>
 
 using namespace epifold;
@@ -42,6 +45,25 @@ Expected<void> printRemarks(const Workload &workload,
   return lowered ? Expected<void>() : lowered.error();
 }
 
+/// Measures schedules and adds them to the file.
+Expected<void> tuneInto(const std::string &path, const Workload &workload,
+                        const MeasureOptions &options) {
+  // A file that is of no use is found before the measuring.
+  std::error_code none;
+  Expected<Tuning> tuning = readTuning(
+      path != "-" && std::filesystem::exists(path, none) ? path : "");
+  if (!tuning)
+    return tuning.error();
+  Expected<std::vector<TuningEntry>> entries =
+      tune(workload, options,
+           [](const std::string &line) { std::cerr << line << "\n"; });
+  if (!entries)
+    return entries.error();
+  for (TuningEntry &entry : *entries)
+    tuning->add(std::move(entry));
+  return writeFile(path, tuning->toText());
+}
+
 } // namespace
 
 int epifoldBenchMain(int argc, char **argv) {
@@ -58,6 +80,10 @@ int epifoldBenchMain(int argc, char **argv) {
   if (!options.remarks.empty())
     if (auto told = printRemarks(*workload, options); !told)
       return fail("epifold-bench", told.error());
+  if (options.tuneTo) {
+    auto tuned = tuneInto(*options.tuneTo, *workload, options.measure);
+    return tuned ? kOk : fail("epifold-bench", tuned.error());
+  }
   Expected<Measurement> measurement = measure(*workload, options.measure);
   if (!measurement)
     return fail("epifold-bench", measurement.error());

@@ -28,9 +28,7 @@ Expected<std::optional<Device>> openDevice(const MeasureOptions &options,
                                            std::optional<std::string> &note) {
   if (options.device == "reference")
     return std::optional<Device>();
-  int ordinal =
-      options.device.empty() ? 0 : std::stoi(options.device.substr(5));
-  Expected<Device> device = Device::open(ordinal);
+  Expected<Device> device = Device::open(ordinalOf(options.device));
   if (device)
     return std::optional<Device>(std::move(*device));
   if (!options.device.empty() || device.error().code() != ErrorCode::NoDevice)
@@ -45,19 +43,11 @@ Expected<Executable> compileFor(const Workload &workload,
   CompileOptions compiling;
   compiling.fusion = options.fusion;
   compiling.targets = {target};
+  compiling.tuning = options.tuning;
   Expected<CompiledGraph> compiled = compile(workload.graph, compiling);
   if (!compiled)
     return compiled.error();
   return Executable::load(compiled->executable);
-}
-
-/// NaN in random data would make the times those of another computation.
-Expected<void> checkStatus(const StatusWord &status) {
-  if (status.ok())
-    return {};
-  return Error(ErrorCode::InvalidArgument,
-               "the workload does not run cleanly on random data: " +
-                   describe(status));
 }
 
 /// Launches `first` up to before `end`, or all of a step.
@@ -195,9 +185,8 @@ Expected<Measurement> measureOnDevice(const Workload &workload,
                                       const MeasureOptions &options,
                                       Device &device) {
   const DeviceInfo &info = device.info();
-  bool hopper = info.major == 9 && info.minor == 0;
   Expected<Executable> executable =
-      compileFor(workload, options, hopper ? "sm_90a" : "sm_80");
+      compileFor(workload, options, targetFor(info));
   if (!executable)
     return executable.error();
   SessionOptions sessionOptions;
@@ -257,6 +246,22 @@ Expected<Measurement> measureOnDevice(const Workload &workload,
   result.peakBytes = memory->poolPeakBytes;
   takeOneCopy(workload, result);
   return result;
+}
+
+int ordinalOf(const std::string &device) {
+  return device.empty() ? 0 : std::stoi(device.substr(5));
+}
+
+std::string targetFor(const DeviceInfo &info) {
+  return info.major == 9 && info.minor == 0 ? "sm_90a" : "sm_80";
+}
+
+Expected<void> checkStatus(const StatusWord &status) {
+  if (status.ok())
+    return {};
+  return Error(ErrorCode::InvalidArgument,
+               "the workload does not run cleanly on random data: " +
+                   describe(status));
 }
 
 double minimum(const std::vector<double> &values) {

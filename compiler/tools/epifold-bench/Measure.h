@@ -7,6 +7,7 @@
 #define EPIFOLD_COMPILER_TOOLS_BENCH_MEASURE_H
 
 #include "Workload.h"
+#include "epifold/Tuning.h"
 #include "epifold/runtime/Session.h"
 
 #include <optional>
@@ -23,6 +24,7 @@ struct Roof {
 
 struct MeasureOptions {
   std::string fusion = "all";
+  Tuning tuning;
   runtime::LaunchMode launch = runtime::LaunchMode::Stream;
   bool overlap = true; ///< See SessionOptions.
   /// "reference", "cuda:N", or empty: the first GPU, and the reference where
@@ -49,6 +51,16 @@ struct Measurement {
   Roof roof;                   ///< Empty on the reference.
   std::optional<std::string> note; ///< For the user: what was done instead.
 };
+
+/// N of "cuda:N"; 0 when the name is empty.
+int ordinalOf(const std::string &device);
+
+/// The target whose code is best on a chip.
+std::string targetFor(const runtime::DeviceInfo &info);
+
+/// An error when random data raised the status word: NaN would make the times
+/// those of another computation.
+Expected<void> checkStatus(const runtime::StatusWord &status);
 
 double minimum(const std::vector<double> &values);
 double median(std::vector<double> values);

@@ -8,6 +8,7 @@
 #include "ProductOptions.h"
 #include "compiler/tools/support/ModelOptions.h"
 #include "compiler/tools/support/ToolSupport.h"
+#include "compiler/tools/support/TuningOption.h"
 #include "epifold/Compiler.h"
 
 #include <charconv>
@@ -33,6 +34,10 @@ constexpr const char *kExamples = R"(Examples:
       few rows: bytes of the chosen experts over the time, against a copy
   epifold-bench conv --tokens=256 --width=6208 --experts=30 --dtype=bf16
       causal convolutions
+  epifold-bench tune moe_swiglu --tokens=4096 --width=2048 --hidden=1024 --experts=64 --topk=8 --dtype=bf16 -o h200.json
+      tries every schedule of each product, and keeps the fastest in a file
+  epifold-bench moe_swiglu --tokens=4096 --width=2048 --hidden=1024 --experts=64 --topk=8 --dtype=bf16 --tuning-file=h200.json
+      times the layer with them
   epifold-bench expert_conv_fold --tokens=24 --width=8 --fusion=none --device=reference
       times the evaluation on the CPU
   epifold-bench graph block.mlir --size=4096
@@ -53,7 +58,8 @@ constexpr const char *kList =
     "grouped           a product an expert, over sorted or gathered rows\n"
     "decode            a product an expert for few tokens, weights from "
     "memory\n"
-    "conv              causal convolutions without bias\n";
+    "conv              causal convolutions without bias\n"
+    "tune WORKLOAD     every schedule of a workload's products\n";
 
 /// "" for a usable device name, else what is wrong with it.
 std::string checkDevice(const std::string &text) {
@@ -71,7 +77,7 @@ std::string checkDevice(const std::string &text) {
 
 /// The options that are the same for every workload.
 struct Common {
-  explicit Common(BenchOptions &options) : options(options) {}
+  Common(BenchOptions &options, bool tunes) : options(options), tunes(tunes) {}
 
   void add(CLI::App &app, bool inPart = false) {
     MeasureOptions &measure = options.measure;
@@ -82,11 +88,6 @@ struct Common {
         ->capture_default_str();
     addRemarksOption(app, options.remarks);
     addPluginOption(app, options.plugins);
-    if (!inPart) // Launches that are a part of a step go to the stream.
-      app.add_option("--launch", launch, "stream or graph")
-          ->check(CLI::IsMember({"stream", "graph"}))
-          ->type_name("MODE")
-          ->capture_default_str();
     app.add_flag("!--no-overlap", measure.overlap,
                  "Start no kernel before the one before it has ended");
     app.add_option("--device", measure.device,
@@ -103,6 +104,24 @@ struct Common {
                    "Timed runs (default: 20; reference: 3)")
         ->check(CLI::Range(1, 1000000))
         ->type_name("N");
+    if (tunes)
+      app.add_option("-o,--output", options.tuneTo,
+                     "Tuning file to write; other entries of one that is there "
+                     "stay, - is standard output")
+          ->required()
+          ->type_name("FILE");
+    else
+      addTiming(app, inPart);
+    app.get_formatter()->column_width(34);
+  }
+
+  void addTiming(CLI::App &app, bool inPart) {
+    MeasureOptions &measure = options.measure;
+    if (!inPart) // Launches that are a part of a step go to the stream.
+      app.add_option("--launch", launch, "stream or graph")
+          ->check(CLI::IsMember({"stream", "graph"}))
+          ->type_name("MODE")
+          ->capture_default_str();
     app.add_option("--sustained", measure.sustained,
                    "Run the same work for so many seconds first")
         ->check(CLI::Range(0.0, 3600.0))
@@ -114,7 +133,7 @@ struct Common {
     app.add_flag("!--no-roof", measure.withRoof,
                  "Measure nothing but the workload");
     app.add_flag("--json", options.json, "Print one JSON object on a line");
-    app.get_formatter()->column_width(34);
+    addTuningFile(app, tuningFile);
   }
 
   static void addRate(CLI::App &app, const std::string &name,
@@ -133,8 +152,9 @@ struct Common {
   }
 
   void addModel(CLI::App &app) {
-    app.add_flag("--dynamic", options.dynamic,
-                 "Compile for any count of tokens, as for --tokens=?");
+    if (!tunes) // Schedules are measured with rows that the compiler knows.
+      app.add_flag("--dynamic", options.dynamic,
+                   "Compile for any count of tokens, as for --tokens=?");
     addTyped(app);
   }
 
@@ -147,15 +167,23 @@ struct Common {
   }
 
   BenchOptions &options;
-  std::string launch = "stream", dtype = "f32";
+  bool tunes;
+  std::string launch = "stream", dtype = "f32", tuningFile;
 };
 
 } // namespace
 
 std::variant<BenchOptions, int> parseBenchOptions(int argc, char **argv) {
+  // `tune` is followed by a workload and its options like any other.
+  bool tunes = argc > 1 && std::string_view(argv[1]) == "tune";
+  if (tunes)
+    --argc, ++argv;
   BenchOptions options;
-  Common common(options);
-  CLI::App app("Times a workload on random data.", "epifold-bench");
+  Common common(options, tunes);
+  CLI::App app(tunes ? "Measures every schedule of a workload's products and "
+                       "writes the fastest to a file."
+                     : "Times a workload on random data.",
+               tunes ? "epifold-bench tune" : "epifold-bench");
   app.set_version_flag("--version", versionString());
   app.add_flag_callback(
       "--list",
@@ -225,8 +253,16 @@ std::variant<BenchOptions, int> parseBenchOptions(int argc, char **argv) {
   addDecodeOptions(*decodeApp, decode);
   common.addTyped(*decodeApp, /*inPart=*/true);
 
+  if (!tunes)
+    app.add_subcommand("tune", "Every schedule of a workload's products: takes "
+                               "a workload and its options");
+
   if (auto exit = parseCommandLine(app, argc, argv))
     return *exit;
+  Expected<Tuning> tuning = readTuning(common.tuningFile);
+  if (!tuning)
+    return fail("epifold-bench", tuning.error());
+  options.measure.tuning = std::move(*tuning);
   options.measure.launch = common.launch == "graph"
                                ? runtime::LaunchMode::Graph
                                : runtime::LaunchMode::Stream;

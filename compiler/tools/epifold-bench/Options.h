@@ -10,6 +10,8 @@
 #include "ProductWorkloads.h"
 #include "Workload.h"
 
+#include <optional>
+#include <string>
 #include <variant>
 
 namespace epifold::tools {
@@ -21,13 +23,17 @@ struct BenchOptions {
       model;
   bool dynamic = false; ///< Compile a model for any count of tokens.
   bool json = false;
+  /// Measure schedules instead of the workload, and write them here; the file's
+  /// other entries stay.
+  std::optional<std::string> tuneTo;
   MeasureOptions measure;
   std::string remarks; ///< "all", "fused", "missed", or empty: none.
   std::vector<std::string> plugins;
 };
 
 /// The options, or the status to exit with: 0 after --help, --version or
-/// --list; 2 after a bad command line, which was explained on stderr.
+/// --list; 1 when a tuning file cannot be read; 2 after a bad command line,
+/// which was explained on stderr.
 std::variant<BenchOptions, int> parseBenchOptions(int argc, char **argv);
 
 } // namespace epifold::tools

@@ -5,6 +5,7 @@
 
 #include "compiler/tools/ToolMains.h"
 #include "compiler/tools/support/ToolSupport.h"
+#include "compiler/tools/support/TuningOption.h"
 #include "epifold/Compiler.h"
 
 #include <chrono>
@@ -17,6 +18,8 @@ constexpr const char *footer = R"(examples:
   epifold-compile moe.mlir -o moe.efx
   epifold-compile moe.mlir -o moe.efx --target=sm_90a --fusion=none --verbose
   epifold-compile moe.mlir --emit=kernel            # the launches, as text on standard output
+  epifold-compile moe.mlir -o moe.efx --tuning-file=h200.json
+  epifold-compile moe.mlir --emit=schedules --tuning-file=h200.json   # how each product is cut into tiles
   epifold-compile moe.mlir -o moe.efx --check --dump-dir=stages
   epifold-compile moe.mlir -o moe.efx --remarks=missed  # what did not fuse, and why
   epifold-compile moe.mlir -o moe.efx --load-pass-plugin=mine.so --fusion=all,-fuse-mine)";
@@ -29,7 +32,7 @@ int epifoldCompileMain(int argc, char **argv) {
   app.set_version_flag("--version", versionString());
   app.footer(footer);
   CompileOptions options;
-  std::string input, output, emit = "efx", remarks;
+  std::string input, output, emit = "efx", remarks, tuningFile;
   std::vector<std::string> plugins;
   bool verbose = false;
   app.add_option("graph", input,
@@ -50,9 +53,11 @@ int epifoldCompileMain(int argc, char **argv) {
       ->capture_default_str();
   tools::addRemarksOption(app, remarks);
   tools::addPluginOption(app, plugins);
-  app.add_option("--emit", emit, "graph, kernel, ptx or efx")
-      ->check(CLI::IsMember({"graph", "kernel", "ptx", "efx"}))
+  app.add_option("--emit", emit,
+                 "graph, kernel, schedules (of products), ptx or efx")
+      ->check(CLI::IsMember({"graph", "kernel", "schedules", "ptx", "efx"}))
       ->capture_default_str();
+  tools::addTuningFile(app, tuningFile);
   app.add_option("--dump-dir", options.dumpDirectory,
                  "Write every stage into this folder");
   app.add_flag("--check", options.checkWithPtxas,
@@ -90,6 +95,11 @@ int epifoldCompileMain(int argc, char **argv) {
   Expected<Graph> graph = Graph::parse(*source, input);
   if (!graph)
     return tools::fail("epifold-compile", graph.error());
+
+  Expected<Tuning> tuning = tools::readTuning(tuningFile);
+  if (!tuning)
+    return tools::fail("epifold-compile", tuning.error());
+  options.tuning = std::move(*tuning);
 
   if (emit != "efx") {
     Expected<std::string> text = emitStage(*graph, emit, options);

@@ -87,7 +87,8 @@ EPIFOLD_C_API void epifold_fusion_names(epifold_text_sink out,
 
 /* Compiles to the bytes of an executable: `out` is called once.
  * Options: "fusion": "none" | "all" | "a,b" | "all,-a"; "targets": ["sm_90a",
- * "sm_80"]; "name": file name for messages. */
+ * "sm_80"]; "tuning": the content of a tuning file; "name": file name for
+ * messages. */
 EPIFOLD_C_API int epifold_compile(const char *data, size_t size,
                                   const char *options_json,
                                   epifold_bytes_sink out, void *out_context,
