@@ -23,9 +23,7 @@ SmallVector<Value> epifold::inlineScalarCode(OpBuilder &builder, Block &block,
 }
 
 SmallVector<AffineExpr> epifold::findSizes(Value tensor) {
-  while (auto launch = tensor.getDefiningOp<DestinationStyleOpInterface>())
-    tensor = launch.getDpsInitOperand(cast<OpResult>(tensor).getResultNumber())
-                 ->get();
+  tensor = kernel::getDestination(tensor);
   if (auto empty = tensor.getDefiningOp<kernel::EmptyOp>())
     return SmallVector<AffineExpr>(empty.getSizes().getResults());
   if (auto view = tensor.getDefiningOp<kernel::ViewOp>())

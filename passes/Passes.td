@@ -139,4 +139,38 @@ def FuseGatherIntoProductPass : Pass<"epifold-fuse-gather-into-product", "::mlir
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def FuseSmallLaunchesPass : Pass<"epifold-fuse-small-launches", "::mlir::func::FuncOp"> {
+  let summary = "Makes neighbouring small launches one";
+  let description = [{
+    Starting a kernel costs more than a small launch needs for its work. Elementwise launches, row reductions and the tables
+    of a routing that stand between two products become one `kernel.persistent`: launches are reordered, as far as what
+    they read and write allows, so that few groups remain. What each of them computes does not change. Refused for products
+    of more than a router's columns and for launches that move more than `most-bytes` (a size that is not known at compile
+    time counts as 4096): those keep the device busy by themselves.
+
+    ```mlir
+    // before
+    %p = kernel.softmax ins(%x : tensor<?x8xf32>) outs(%0 : tensor<?x8xf32>) …
+    %v, %i = kernel.top_k ins(%p : tensor<?x8xf32>) outs(%1, %2 : tensor<?x2xf32>, tensor<?x2xi32>) …
+    // after
+    %p, %v, %i = kernel.persistent ins(%x : tensor<?x8xf32>) outs(%0, %1, %2 : …) {
+    ^bb0(%a: tensor<?x8xf32>, %b: tensor<?x8xf32>, %c: tensor<?x2xf32>, %d: tensor<?x2xi32>):
+      %3 = kernel.softmax ins(%a : tensor<?x8xf32>) outs(%b : tensor<?x8xf32>) …
+      %4, %5 = kernel.top_k ins(%3 : tensor<?x8xf32>) outs(%c, %d : tensor<?x2xf32>, tensor<?x2xi32>) …
+      kernel.yield %3, %4, %5 : …
+    } -> …
+    ```
+  }];
+  let options = [
+    Option<"mostBytes", "most-bytes", "int64_t", "16777216", "The most memory that a launch of a group may read and write">,
+    Option<"mostColumns", "most-columns", "int64_t", "64", "The most columns of a product in a group">,
+    Option<"mostLaunches", "most-launches", "int64_t", "16", "The most launches of a group">
+  ];
+  let statistics = [
+    Statistic<"joinedGroups", "groups-joined", "Launches that hold several">,
+    Statistic<"joinedLaunches", "launches-joined", "Launches that became part of another">
+  ];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
 #endif

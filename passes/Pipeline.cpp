@@ -33,6 +33,7 @@ std::vector<std::string> epifold::getFusionNames() {
   addRegistered(FusionPoint::EarlyKernel);
   names.insert(names.end(), std::begin(kernelFusions), std::end(kernelFusions));
   addRegistered(FusionPoint::LateKernel);
+  names.push_back("fuse-small-launches");
   return names;
 }
 
@@ -115,12 +116,17 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   if (enabled.contains("fuse-glue-into-epilogue"))
     manager.addNestedPass<func::FuncOp>(createFuseGlueIntoEpiloguePass());
 
-  // Last, when gate and up have become one product that alone reads the rows.
+  // When gate and up have become one product that alone reads the rows.
   if (enabled.contains("fuse-gather-into-product"))
     manager.addNestedPass<func::FuncOp>(createFuseGatherIntoProductPass());
 
   // What a plugin makes of the launches that are left.
   addRegistered(manager, FusionPoint::LateKernel, enabled);
+
+  // After every fusion that makes a launch disappear: what is left stays a
+  // launch, at best one of several in one.
+  if (enabled.contains("fuse-small-launches"))
+    manager.addNestedPass<func::FuncOp>(createFuseSmallLaunchesPass());
   return std::nullopt;
 }
 

@@ -72,7 +72,8 @@ KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry,
       statusParameter = value;
       break;
     case KernelParameter::Kind::TensorMap:
-      llvm_unreachable("tensor maps are added later");
+    case KernelParameter::Kind::Symbol:
+      llvm_unreachable("these are added later");
     }
   }
 }
@@ -94,16 +95,23 @@ void KernelBuilder::setMinBlocksPerProcessor(int64_t count) {
 //===--- Launch shape
 //----------------------------------------------------------------------------------------------===//
 
+AffineExpr KernelBuilder::gridSymbolFor(std::pair<unsigned, unsigned> size) {
+  auto *known = llvm::find(description.gridDims, size);
+  unsigned symbol = known - description.gridDims.begin();
+  if (known == description.gridDims.end())
+    description.gridDims.push_back(size);
+  return getAffineSymbolExpr(symbol);
+}
+
 AffineExpr KernelBuilder::gridSize(unsigned operand, unsigned dim) {
   int64_t size = tensorType(operand).getDimSize(dim);
   if (!ShapedType::isDynamic(size))
     return getAffineConstantExpr(size);
-  std::pair<unsigned, unsigned> key(operand, dim);
-  auto *known = llvm::find(description.gridDims, key);
-  unsigned symbol = known - description.gridDims.begin();
-  if (known == description.gridDims.end())
-    description.gridDims.push_back(key);
-  return getAffineSymbolExpr(symbol);
+  return gridSymbolFor({operand, dim});
+}
+
+AffineExpr KernelBuilder::gridSymbol(unsigned number) {
+  return gridSymbolFor({EmittedKernel::kFunction, number});
 }
 
 void KernelBuilder::setGrid(AffineExpr x, AffineExpr y, AffineExpr z) {
@@ -143,27 +151,35 @@ void KernelBuilder::setSizeLimit(AffineExpr size, int64_t most) {
 //===--- Parameters
 //------------------------------------------------------------------------------------------------===//
 
+/// Adds an argument to the function.
+Value KernelBuilder::addArgument(Type type, DictionaryAttr attributes) {
+  SmallVector<Type> types(function.getArgumentTypes());
+  types.push_back(type);
+  SmallVector<Attribute> allAttributes(types.size(), getDictionaryAttr({}));
+  if (ArrayAttr known = function.getAllArgAttrs())
+    llvm::copy(known, allAttributes.begin());
+  allAttributes.back() = attributes;
+  function.setFunctionType(
+      LLVM::LLVMFunctionType::get(getType<LLVM::LLVMVoidType>(), types));
+  Value argument = function.front().addArgument(type, getLoc());
+  function.setAllArgAttrs(allAttributes);
+  return argument;
+}
+
 Value KernelBuilder::tensorMap(TensorMap map) {
   assert(map.sizes.size() == map.box.size() &&
          map.strides.size() + 1 == map.box.size() &&
          "every dimension has a size and a box, all but one a stride");
-  SmallVector<Type> types(function.getArgumentTypes());
-  types.push_back(LLVM::LLVMPointerType::get(getContext()));
-  SmallVector<Attribute> attributes(types.size(), getDictionaryAttr({}));
-  if (ArrayAttr known = function.getAllArgAttrs())
-    llvm::copy(known, attributes.begin());
   auto bytes = LLVM::LLVMArrayType::get(getI8Type(), kTensorMapBytes);
-  attributes.back() = getDictionaryAttr(
-      {getNamedAttr(LLVM::LLVMDialect::getByValAttrName(),
-                    TypeAttr::get(bytes)),
-       getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(),
-                    getI64IntegerAttr(kTensorMapAlignment)),
-       getNamedAttr(NVVM::NVVMDialect::getGridConstantAttrName(),
-                    getUnitAttr())});
-  function.setFunctionType(
-      LLVM::LLVMFunctionType::get(getType<LLVM::LLVMVoidType>(), types));
-  Value pointer = function.front().addArgument(types.back(), getLoc());
-  function.setAllArgAttrs(attributes);
+  Value pointer = addArgument(
+      LLVM::LLVMPointerType::get(getContext()),
+      getDictionaryAttr(
+          {getNamedAttr(LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(bytes)),
+           getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(),
+                        getI64IntegerAttr(kTensorMapAlignment)),
+           getNamedAttr(NVVM::NVVMDialect::getGridConstantAttrName(),
+                        getUnitAttr())}));
   KernelParameter parameter{KernelParameter::Kind::TensorMap};
   parameter.map = description.tensorMaps.size();
   description.parameters.push_back(parameter);
@@ -184,6 +200,15 @@ Value KernelBuilder::size(unsigned operand, unsigned dim) {
                          return entry.first == std::pair(operand, dim);
                        })
       ->second;
+}
+
+Value KernelBuilder::symbol(unsigned number) {
+  Value &value = symbols[number];
+  if (value)
+    return value;
+  value = addArgument(getI64Type(), getDictionaryAttr({}));
+  description.parameters.push_back({KernelParameter::Kind::Symbol, 0, number});
+  return value;
 }
 
 Value KernelBuilder::stride(unsigned operand, unsigned dim) {

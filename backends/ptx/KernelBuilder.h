@@ -60,11 +60,15 @@ public:
   mlir::AffineExpr gridConstant(int64_t value) {
     return getAffineConstantExpr(value);
   }
+  /// A symbol of the op's function as the host sees it.
+  mlir::AffineExpr gridSymbol(unsigned number);
   void setGrid(mlir::AffineExpr x, mlir::AffineExpr y = {},
                mlir::AffineExpr z = {});
   /// The kernel is for runs in which `size`, made of `gridSize`s, is at most
   /// `most`.
   void setSizeLimit(mlir::AffineExpr size, int64_t most);
+  /// The launch has as many blocks of the grid as fit the device at once.
+  void setResident() { description.isResident = true; }
 
   /// i32; `dim` is 0, 1 or 2 for x, y, z.
   Value threadId(unsigned dim = 0);
@@ -90,6 +94,8 @@ public:
   Value stride(unsigned operand, unsigned dim);
   /// i64 product of all sizes of dimensions `first` … `last - 1`.
   Value sizeProduct(unsigned operand, unsigned first, unsigned last);
+  /// i64 symbol of the op's function: a parameter from the first call on.
+  Value symbol(unsigned number);
   /// i64 `group`; the op must have the attribute.
   Value group() const { return groupParameter; }
   /// Pointer to the status words (i64); the kernel must have asked for them.
@@ -211,6 +217,8 @@ public:
 
 private:
   Value shuffle(Value value, Value lane, mlir::Attribute kind, int64_t clamp);
+  Value addArgument(mlir::Type type, mlir::DictionaryAttr attributes);
+  mlir::AffineExpr gridSymbolFor(std::pair<unsigned, unsigned> size);
 
   mlir::Operation *op;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -218,6 +226,7 @@ private:
   EmittedKernel description;
   Values pointers;
   llvm::SmallVector<std::pair<std::pair<unsigned, unsigned>, Value>> dims;
+  llvm::SmallDenseMap<unsigned, Value> symbols;
   Value groupParameter, statusParameter;
   unsigned sharedArrays = 0;
 };

@@ -43,6 +43,12 @@ llvm::LogicalResult checkGemm(kernel::GemmOp op);
 llvm::FailureOr<std::vector<KernelSource>>
 emitSources(mlir::Operation *op, const TargetFeatures &features);
 
+/// Emits a launch that is part of another.
+using InnerEmitter =
+    llvm::function_ref<llvm::FailureOr<KernelSource>(mlir::Operation *)>;
+llvm::FailureOr<KernelSource> emitPersistent(kernel::PersistentOp op,
+                                             InnerEmitter emitInner);
+
 } // namespace epifold::ptx
 
 #endif // EPIFOLD_BACKENDS_PTX_KERNELEMITTERS_H

@@ -81,6 +81,21 @@ static void overlapPrevious(KernelSource &source) {
   source.description.overlapsPrevious = true;
 }
 
+/// The source of any launch but a product.
+static FailureOr<KernelSource> emitSource(Operation *op);
+
+/// Of a launch that is part of another: the product that any target and size
+/// can do with.
+static FailureOr<KernelSource> emitInnerSource(Operation *op) {
+  auto gemm = dyn_cast<kernel::GemmOp>(op);
+  if (!gemm)
+    return emitSource(op);
+  FailureOr<std::vector<KernelSource>> variants = emitGemm(gemm, {});
+  if (failed(variants))
+    return failure();
+  return std::move(variants->back());
+}
+
 static FailureOr<KernelSource> emitSource(Operation *op) {
   return llvm::TypeSwitch<Operation *, FailureOr<KernelSource>>(op)
       .Case([](kernel::MapOp op) { return emitMap(op); })
@@ -97,6 +112,9 @@ static FailureOr<KernelSource> emitSource(Operation *op) {
       .Case([](kernel::RouteHistogramOp op) { return emitRouteHistogram(op); })
       .Case([](kernel::RouteScanOp op) { return emitRouteScan(op); })
       .Case([](kernel::RouteScatterOp op) { return emitRouteScatter(op); })
+      .Case([](kernel::PersistentOp op) {
+        return emitPersistent(op, emitInnerSource);
+      })
       .Default(
           [](Operation *op) { return op->emitOpError("has no PTX emitter"); });
 }

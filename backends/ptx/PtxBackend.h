@@ -31,7 +31,9 @@ struct KernelParameter {
              ///< dimensions become parameters.
     Group,   ///< i64 expert of the launch: the op's `group`.
     Status,  ///< Device pointer to the run's status words.
-    TensorMap ///< Tensor map number `map`: 128 bytes by value, 64-byte aligned.
+    TensorMap, ///< Tensor map number `map`: 128 bytes by value, 64-byte
+               ///< aligned.
+    Symbol     ///< i64 symbol number `dim` of the op's function.
   };
   Kind kind = Kind::Operand;
   unsigned operand = 0;
@@ -76,8 +78,10 @@ struct EmittedKernel {
   /// zero means that nothing is to be done.
   mlir::AffineMap grid;
   /// The (operand, dimension) that each symbol of `grid`, of tensor maps and of
-  /// `limitedSize` stands for; all of them are dynamic.
+  /// `limitedSize` stands for; all of them are dynamic. The operand `kFunction`
+  /// has the function's symbols for dimensions.
   llvm::SmallVector<std::pair<unsigned, unsigned>> gridDims;
+  static constexpr unsigned kFunction = ~0u;
   /// Threads in x, y, z.
   std::array<int64_t, 3> block = {1, 1, 1};
   /// Bytes of dynamic shared memory; above 48 KiB the launch must ask the
@@ -92,6 +96,10 @@ struct EmittedKernel {
   /// started while that one still runs.
   bool overlapsPrevious = false;
   /// Of the targets that share this launch.
+  /// The blocks wait for one another: all of them must be on the device at
+  /// once. The grid is one-dimensional, and a launch of fewer blocks does the
+  /// same.
+  bool isResident = false;
   llvm::SmallVector<KernelImage> images;
   /// What ptxas said that costs speed (spills, serialised matrix instructions);
   /// empty when all is well or unchecked.

@@ -87,6 +87,13 @@ public:
   /// threads at once.
   void reportNanLogits(int64_t row) { keepFirst(status.nanLogitsRow, row); }
   void reportIndexError(int64_t row) { keepFirst(status.indexErrorRow, row); }
+  /// The same for what the frame of a region recorded.
+  void report(const Status &inner) {
+    if (inner.nanLogitsRow >= 0)
+      reportNanLogits(inner.nanLogitsRow);
+    if (inner.indexErrorRow >= 0)
+      reportIndexError(inner.indexErrorRow);
+  }
   const Status &getStatus() const { return status; }
 
   /// Values of the symbols s0, s1, … of a kernel function's maps.

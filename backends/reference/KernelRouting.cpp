@@ -127,46 +127,51 @@ llvm::Error epifold::reference::evaluate(kernel::RouteScanOp op, Frame &frame) {
   int64_t chunks = in.getDim(0), experts = in.getDim(1);
   if (llvm::Error error = require(
           op,
-          outs[0].getShape() == in.getShape() &&
-              outs[1].getDim(0) == experts + 1 && outs[2].getDim(0) == experts,
+          outs[0].getShape() == in.getShape() && outs[1].getDim(0) == experts,
           "scans " + in.describe() + " into outs of other sizes"))
     return error;
-  std::vector<int64_t> firstRows(chunks * experts), offsets = {0}, counts;
-  for (int64_t expert = 0; expert < experts; ++expert) {
-    int64_t row = offsets.back();
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      firstRows[chunk * experts + expert] = row;
-      row += histogram[chunk * experts + expert];
+  std::vector<int64_t> before, counts(experts);
+  for (int64_t chunk = 0; chunk < chunks; ++chunk)
+    for (int64_t expert = 0; expert < experts; ++expert) {
+      before.push_back(counts[expert]);
+      counts[expert] += histogram[chunk * experts + expert];
     }
-    counts.push_back(row - offsets.back());
-    offsets.push_back(row);
-  }
-  const std::vector<int64_t> *values[] = {&firstRows, &offsets, &counts};
-  for (auto [out, value] : llvm::zip(outs, values))
-    out = makeIntegers(out.getElementType(), out.getShape(), *value);
+  outs[0] = makeIntegers(outs[0].getElementType(), outs[0].getShape(), before);
+  outs[1] = makeIntegers(outs[1].getElementType(), outs[1].getShape(), counts);
   return defineOuts(op, std::move(outs), frame);
 }
 
 llvm::Error epifold::reference::evaluate(kernel::RouteScatterOp op,
                                          Frame &frame) {
   std::vector<int64_t> indices = loadIntegers(frame.getTensor(op.getIns()[0]));
-  std::vector<int64_t> nextRow = loadIntegers(frame.getTensor(op.getIns()[1]));
+  std::vector<int64_t> before = loadIntegers(frame.getTensor(op.getIns()[1]));
+  std::vector<int64_t> counts = loadIntegers(frame.getTensor(op.getIns()[2]));
   int64_t experts = frame.getTensor(op.getIns()[1]).getDim(1),
           slots = static_cast<int64_t>(indices.size());
   std::vector<Tensor> outs = takeOuts(op, frame);
   if (llvm::Error error =
-          require(op, outs[0].getDim(0) == slots && outs[1].getDim(0) == slots,
-                  "needs outs of one element a slot"))
+          require(op,
+                  outs[0].getDim(0) == slots && outs[1].getDim(0) == slots &&
+                      static_cast<int64_t>(counts.size()) == experts &&
+                      outs[2].getDim(0) == experts + 1,
+                  "needs outs of one element a slot, and an offset an expert"))
     return error;
-  std::vector<int64_t> slotOfRow(slots, -1), rowOfSlot(slots, -1);
+  std::vector<int64_t> offsets = {0};
+  for (int64_t count : counts)
+    offsets.push_back(offsets.back() + count);
+  std::vector<int64_t> slotOfRow(slots, -1), rowOfSlot(slots, -1), found;
   for (int64_t slot = 0; slot < slots; ++slot) {
+    if (slot % kernel::kRouteChunk == 0)
+      found.assign(experts, 0);
     std::optional<int64_t> expert = getExpert(indices[slot], experts);
     if (!expert) {
       if (indices[slot] != -1)
         frame.reportIndexError(slot);
       continue;
     }
-    int64_t row = nextRow[slot / kernel::kRouteChunk * experts + *expert]++;
+    int64_t chunk = slot / kernel::kRouteChunk;
+    int64_t row =
+        offsets[*expert] + before[chunk * experts + *expert] + found[*expert]++;
     if (row < 0 || row >= slots)
       return makeError(op, "is given row " + llvm::Twine(row) + " for slot " +
                                llvm::Twine(slot));
@@ -175,6 +180,7 @@ llvm::Error epifold::reference::evaluate(kernel::RouteScatterOp op,
   }
   outs[0] = makeIntegers(outs[0].getElementType(), slots, slotOfRow);
   outs[1] = makeIntegers(outs[1].getElementType(), slots, rowOfSlot);
+  outs[2] = makeIntegers(outs[2].getElementType(), experts + 1, offsets);
   return defineOuts(op, std::move(outs), frame);
 }
 

@@ -11,6 +11,7 @@
 #include "backends/reference/GraphOps.h"
 #include "backends/reference/IndexMap.h"
 #include "backends/reference/KernelOps.h"
+#include "backends/reference/KernelSupport.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -136,6 +137,8 @@ static llvm::Error checkSizes(func::FuncOp function, Frame &frame) {
   return llvm::Error::success();
 }
 
+static llvm::Error evaluatePersistent(kernel::PersistentOp op, Frame &frame);
+
 static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
   auto evaluateThis = [&](auto typed) {
     return reference::evaluate(typed, frame);
@@ -161,11 +164,35 @@ static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
           evaluateThis)
       .Case<kernel::TopKOp, kernel::RouteHistogramOp, kernel::RouteScanOp,
             kernel::RouteScatterOp, kernel::CombineOp>(evaluateThis)
+      .Case([&](kernel::PersistentOp several) {
+        return evaluatePersistent(several, frame);
+      })
       .Default([](mlir::Operation *unknown) {
         return makeError(unknown, "has no reference evaluation; an elementwise "
                                   "op gets one by implementing "
                                   "ElementwiseOpInterface");
       });
+}
+
+/// The launches of a launch, one after the other, in a frame of their own.
+static llvm::Error evaluatePersistent(kernel::PersistentOp op, Frame &frame) {
+  mlir::Block &block = op.getBody().front();
+  std::vector<Tensor> operands = getTensors(op.getIns(), frame);
+  llvm::append_range(operands, takeOuts(op, frame));
+  Frame inner(block, frame.getWorkers());
+  inner.symbols = frame.symbols;
+  for (auto [argument, tensor] : llvm::zip(block.getArguments(), operands))
+    if (llvm::Error error = inner.define(argument, std::move(tensor)))
+      return error;
+  for (mlir::Operation &launch : block.without_terminator()) {
+    if (llvm::Error error = evaluateOp(&launch, inner))
+      return error;
+    inner.release(&launch);
+  }
+  std::vector<Tensor> outs =
+      getTensors(block.getTerminator()->getOperands(), inner);
+  frame.report(inner.getStatus());
+  return defineOuts(op, std::move(outs), frame);
 }
 
 static llvm::Error collectResults(func::FuncOp function, Frame &frame,

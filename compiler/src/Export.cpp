@@ -11,6 +11,7 @@
 #include "ir/graph/GraphDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/MemoryPlan.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <atomic>
@@ -274,7 +275,9 @@ private:
     variant.module = module;
     SmallVector<AffineExpr> sizes;
     for (auto [operand, dim] : kernel.gridDims)
-      sizes.push_back(plan.getSizes(op->getOperand(operand))[dim]);
+      sizes.push_back(operand == ptx::EmittedKernel::kFunction
+                          ? getAffineSymbolExpr(dim, op->getContext())
+                          : plan.getSizes(op->getOperand(operand))[dim]);
     auto sizeExpr = [&](AffineExpr size) {
       return expr(size.replaceSymbols(sizes));
     };
@@ -286,6 +289,7 @@ private:
       variant.block[i] = threads;
     variant.sharedBytes = kernel.dynamicSharedBytes;
     variant.overlapsPrevious = kernel.overlapsPrevious;
+    variant.isResident = kernel.isResident;
     for (const ptx::KernelParameter &parameter : kernel.parameters) {
       if (parameter.kind != ptx::KernelParameter::Kind::TensorMap) {
         variant.args.push_back(argumentOf(op, parameter));
@@ -335,6 +339,8 @@ private:
           desc.addConstant(op->getAttrOfType<IntegerAttr>("group").getInt())};
     case Kind::Status:
       return runtime::PointerArg{status, std::nullopt};
+    case Kind::Symbol:
+      return runtime::IntArg{desc.addSymbol(parameter.dim)};
     case Kind::TensorMap:
       break;
     }
@@ -343,6 +349,13 @@ private:
 
   static std::string labelOf(Operation *op) {
     std::string label = op->getName().stripDialect().str();
+    if (auto several = dyn_cast<kernel::PersistentOp>(op)) {
+      SmallVector<StringRef> names;
+      for (auto launch :
+           several.getBody().getOps<DestinationStyleOpInterface>())
+        names.push_back(launch->getName().stripDialect());
+      label += " (" + llvm::join(names, ", ") + ")";
+    }
     if (auto group = op->getAttrOfType<IntegerAttr>("group"))
       label += " of expert " + std::to_string(group.getInt());
     if (auto place = op->getLoc()->findInstanceOf<FileLineColLoc>())

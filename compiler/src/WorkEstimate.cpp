@@ -35,6 +35,30 @@ static bool isRowBuffer(Value value, Operation *op) {
          cast<ShapedType>(value.getType()).getRank() == 2;
 }
 
+/// Operations of a product over A of `sizes`; of one for a single expert a
+/// `share`.
+static AffineExpr countFlops(kernel::GemmOp gemm, ArrayRef<AffineExpr> sizes,
+                             int64_t share) {
+  bool perGroup = !gemm.isConvolution() && sizes.size() == 3;
+  AffineExpr rows = productOf(sizes.drop_front(perGroup ? 1 : 0).drop_back(),
+                              gemm.getContext());
+  int64_t groups = gemm.isRagged() ? 1 : gemm.getGroups();
+  int64_t perRow = 2 * gemm.getTaps() * gemm.getDepth() *
+                   gemm.getResultColumns() * int64_t(gemm.getB().size());
+  return (rows * (perRow * groups)).floorDiv(share);
+}
+
+/// Sizes of a tensor of the region of `op`.
+static SmallVector<AffineExpr>
+sizesInside(kernel::PersistentOp op, Value tensor, const MemoryPlan &plan) {
+  tensor = kernel::getDestination(tensor);
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return SmallVector<AffineExpr>(
+        plan.getSizes(op->getOperand(argument.getArgNumber())));
+  return SmallVector<AffineExpr>(
+      tensor.getDefiningOp<kernel::ViewOp>().getSizes().getResults());
+}
+
 WorkEstimate epifold::estimateWork(Operation *op, const MemoryPlan &plan) {
   MLIRContext *context = op->getContext();
   int64_t share = shareOf(op);
@@ -50,15 +74,12 @@ WorkEstimate epifold::estimateWork(Operation *op, const MemoryPlan &plan) {
                                    ? bytes.floorDiv(share)
                                    : bytes);
   }
-  if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
-    ArrayRef<AffineExpr> a = plan.getSizes(gemm.getA());
-    bool perGroup = !gemm.isConvolution() && a.size() == 3;
-    AffineExpr rows =
-        productOf(a.drop_front(perGroup ? 1 : 0).drop_back(), context);
-    int64_t groups = gemm.isRagged() ? 1 : gemm.getGroups();
-    int64_t perRow = 2 * gemm.getTaps() * gemm.getDepth() *
-                     gemm.getResultColumns() * int64_t(gemm.getB().size());
-    work.flops = (rows * (perRow * groups)).floorDiv(share);
-  }
+  if (auto gemm = dyn_cast<kernel::GemmOp>(op))
+    work.flops = countFlops(gemm, plan.getSizes(gemm.getA()), share);
+  if (auto several = dyn_cast<kernel::PersistentOp>(op))
+    for (auto gemm : several.getBody().getOps<kernel::GemmOp>())
+      work.flops =
+          work.flops + countFlops(gemm, sizesInside(several, gemm.getA(), plan),
+                                  /*share=*/1);
   return work;
 }

@@ -44,6 +44,13 @@ FloatType epifold::kernel::getComputeType(Type elementType) {
   return Float32Type::get(elementType.getContext());
 }
 
+Value epifold::kernel::getDestination(Value value) {
+  while (auto launch = value.getDefiningOp<DestinationStyleOpInterface>())
+    value = launch.getDpsInitOperand(cast<OpResult>(value).getResultNumber())
+                ->get();
+  return value;
+}
+
 static ShapedType shaped(Value value) {
   return cast<ShapedType>(value.getType());
 }
@@ -296,7 +303,48 @@ EPIFOLD_VERIFY_RANKS(MergeStatsOp, RANKS(5), RANKS(3))
 EPIFOLD_VERIFY_RANKS(RowStatsOp, RANKS(2), RANKS(2))
 EPIFOLD_VERIFY_RANKS(TopKOp, RANKS(2), RANKS(2, 2))
 EPIFOLD_VERIFY_RANKS(RouteHistogramOp, RANKS(1), RANKS(2))
-EPIFOLD_VERIFY_RANKS(RouteScanOp, RANKS(2), RANKS(2, 1, 1))
-EPIFOLD_VERIFY_RANKS(RouteScatterOp, RANKS(1, 2), RANKS(1, 1))
+EPIFOLD_VERIFY_RANKS(RouteScanOp, RANKS(2), RANKS(2, 1))
+EPIFOLD_VERIFY_RANKS(RouteScatterOp, RANKS(1, 2, 1), RANKS(1, 1, 1))
 EPIFOLD_VERIFY_RANKS(CombineOp, RANKS(2, 1), RANKS(2))
 EPIFOLD_VERIFY_RANKS(RowNllOp, RANKS(2, 1), RANKS(1))
+
+LogicalResult PersistentOp::verify() {
+  if (failed(verifyOuts(*this, getOuts(), getResults())))
+    return failure();
+  Block &block = getBody().front();
+  if (!llvm::equal(block.getArgumentTypes(), getOperandTypes()))
+    return emitOpError("region takes (")
+           << block.getArgumentTypes() << ") but must take ("
+           << getOperandTypes() << ")";
+  auto isOut = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getArgNumber() >= getIns().size();
+  };
+  for (Operation &op : block.without_terminator()) {
+    if (isa<ViewOp>(op))
+      continue;
+    auto launch = dyn_cast<DestinationStyleOpInterface>(op);
+    if (!launch || isa<PersistentOp>(op)) {
+      InFlightDiagnostic error =
+          emitOpError("holds an op that is neither a launch nor a view");
+      error.attachNote(op.getLoc()) << "'" << op.getName() << "' is here";
+      return error;
+    }
+    for (Value out : launch.getDpsInits())
+      if (!isOut(getDestination(out))) {
+        InFlightDiagnostic error =
+            emitOpError("holds a launch whose out is none of its outs");
+        error.attachNote(op.getLoc()) << "'" << op.getName() << "' is here";
+        return error;
+      }
+  }
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getValues().size() != getOuts().size())
+    return emitOpError("yields ") << yield.getValues().size() << " values for "
+                                  << getOuts().size() << " outs";
+  for (auto [i, value] : llvm::enumerate(yield.getValues()))
+    if (getDestination(value) != block.getArgument(getIns().size() + i))
+      return emitOpError("yields for out ")
+             << i << " a value that is kept elsewhere";
+  return success();
+}

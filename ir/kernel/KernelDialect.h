@@ -31,8 +31,12 @@ namespace epifold::kernel {
 /// own.
 mlir::FloatType getComputeType(mlir::Type elementType);
 
+/// The value that the launches before `value` were given as its buffer: follows
+/// each launch's result to its out. Views end the walk.
+mlir::Value getDestination(mlir::Value value);
+
 /// Slots of a chunk of `route_histogram` and `route_scatter`.
-inline constexpr int64_t kRouteChunk = 256;
+inline constexpr int64_t kRouteChunk = 1024;
 
 /// Rows and columns of a statistics leaf, and the leaf of the row-sum tree.
 inline constexpr int64_t kLeaf = 64;

@@ -87,7 +87,7 @@ def Kernel_MathOp : Kernel_Op<"math", [Pure, AllTypesMatch<["input", "result"]>]
 }
 
 def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator]> {
-  let summary = "Ends a region with one scalar per out";
+  let summary = "Ends a region with one value per out: a scalar, or the tensor that a launch of several has written";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let hasVerifier = 0;
@@ -201,15 +201,31 @@ def Kernel_RowStatsOp : Kernel_SimpleLaunchOp<"row_stats",
 def Kernel_TopKOp : Kernel_SimpleLaunchOp<"top_k",
     "`[r, e]` → values `[r, k]` and indices `[r, k]`; reports rows with NaN (values NaN, indices −1)", (ins)>;
 def Kernel_RouteHistogramOp : Kernel_SimpleLaunchOp<"route_histogram",
-    "indices `[s]` → i32 `[⌈s/256⌉, experts]`: how often each expert occurs in each chunk of 256 slots", (ins)>;
+    "indices `[s]` → i32 `[⌈s/1024⌉, experts]`: how often each expert occurs in each chunk of 1024 slots", (ins)>;
 def Kernel_RouteScanOp : Kernel_SimpleLaunchOp<"route_scan",
-    "histogram `[chunks, experts]` → i64 first row of (chunk, expert) `[chunks, experts]`, offsets `[experts+1]`, counts `[experts]`", (ins)>;
+    "histogram `[chunks, experts]` → how often an expert occurs before each chunk `[chunks, experts]`, and in all chunks `[experts]`", (ins)>;
 def Kernel_RouteScatterOp : Kernel_SimpleLaunchOp<"route_scatter",
-    "indices `[s]`, first rows → i32 slot of each row `[s]` and row of each slot `[s]` (−1: none); reports indices outside", (ins)>;
+    "indices `[s]`, occurrences before each chunk, counts → i32 slot of each row `[s]`, row of each slot `[s]` (−1: none), offsets `[experts+1]`; reports indices outside", (ins)>;
 def Kernel_CombineOp : Kernel_SimpleLaunchOp<"combine",
     "rows `[s, c]`, row of each slot `[s]` → `[t, c]` with s = t·slots: slots ascending in f32 or f64, rounded once; NaN where a slot has no row",
     (ins Epifold_I64Attr:$slots)>;
 def Kernel_RowNllOp : Kernel_SimpleLaunchOp<"row_nll",
     "logits `[r, v]`, targets `[r]` → `[r]`: (ln Σexp(x − m) + m) − x[target]; reports targets outside", (ins Kernel_AccuracyAttr:$accuracy)>;
+
+def Kernel_PersistentOp : Kernel_LaunchOp<"persistent", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "Several launches in one";
+  let description = [{
+    The region's arguments are `ins`, then `outs`; it holds launches and views, which take effect in order, and yields for
+    each out what became of it. Every out of a launch inside is one of `outs` or what a launch before made of it, so a value
+    that only the region needs has a buffer too: the launches' blocks hand their results on through memory.
+
+    On a device the blocks stay for the whole launch and wait for one another where a launch reads what one before it wrote.
+  }];
+  let arguments = (ins Variadic<Kernel_Tensor>:$ins, Variadic<Kernel_Tensor>:$outs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`ins` `(` $ins^ `:` type($ins) `)`)? `outs` `(` $outs `:` type($outs) `)` attr-dict-with-keyword $body `->` type($results)
+  }];
+}
 
 #endif

@@ -32,17 +32,18 @@ void GraphLowering::lowerRoute(graph::RouteOp op) {
   Value histogram = launch<kernel::RouteHistogramOp>(
       indices, empty({chunks, experts}, i32))[0];
   ResultRange scanned = launch<kernel::RouteScanOp>(
-      histogram, ValueRange{empty({chunks, experts}, i64),
-                            empty(experts + 1, i64), empty(experts, i64)});
-  set(op.getCounts(), scanned[2]);
+      histogram,
+      ValueRange{empty({chunks, experts}, i32), empty(experts, i64)});
+  set(op.getCounts(), scanned[1]);
   if (op.getRouting().use_empty()) // Only the counts are needed.
     return;
   ResultRange tables = launch<kernel::RouteScatterOp>(
-      ValueRange{indices, scanned[0]},
-      ValueRange{empty(routing.slots, i32), empty(routing.slots, i32)});
-  routing.offsets = scanned[1];
+      ValueRange{indices, scanned[0], scanned[1]},
+      ValueRange{empty(routing.slots, i32), empty(routing.slots, i32),
+                 empty(experts + 1, i64)});
   routing.slotOfRow = tables[0];
   routing.rowOfSlot = tables[1];
+  routing.offsets = tables[2];
   routings[op.getRouting()] = routing;
 }
 

@@ -163,7 +163,8 @@ private:
     return efx::CreateKernelVariant(
         builder_, variant.module, variant.limit ? variant.limit->size : kNoExpr,
         variant.limit ? variant.limit->most : 0, &grid, &block,
-        variant.sharedBytes, argVector, mapVector, variant.overlapsPrevious);
+        variant.sharedBytes, argVector, mapVector, variant.overlapsPrevious,
+        variant.isResident);
   }
 
   flatbuffers::Offset<void> body(const KernelLaunch &kernel) {

@@ -157,6 +157,7 @@ private:
     result.block = triple(*variant.block());
     result.sharedBytes = variant.shared_bytes();
     result.overlapsPrevious = variant.overlaps_previous();
+    result.isResident = variant.is_resident();
     std::vector<TensorMapArg> maps;
     list(*variant.maps(), maps,
          [&](const efx::TensorMap &map) { return item(map); });

@@ -196,6 +196,11 @@ private:
       bound.grid[i] = static_cast<unsigned>(size);
       bound.skipped |= size == 0;
     }
+    if (variant.isResident && (bound.grid[1] > 1 || bound.grid[2] > 1))
+      return invalid("kernel '{}', whose blocks wait for one another, has a "
+                     "grid of {} x {} x {} blocks, not of one dimension",
+                     desc_.modules[variant.module].entry, bound.grid[0],
+                     bound.grid[1], bound.grid[2]);
     if (bound.skipped) // tensor maps, for one, cannot be empty
       return {};
     for (size_t i = 0; i < variant.args.size(); ++i) {

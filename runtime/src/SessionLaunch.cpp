@@ -22,7 +22,14 @@ Expected<void> Session::State::launchKernel(PreparedStep &step, size_t index,
   auto [blockX, blockY, blockZ] = variant.block;
   const char *call = "cuLaunchKernel";
   driver::Result result;
-  if (overlaps && variant.overlapsPrevious) {
+  if (variant.isResident) {
+    // In order: a launch that overlaps shares the device with the one before,
+    // and not all blocks might find a place.
+    call = "cuLaunchCooperativeKernel";
+    result = driver().cuLaunchCooperativeKernel(
+        function, gridX, gridY, gridZ, blockX, blockY, blockZ,
+        variant.sharedBytes, stream.get(), arguments);
+  } else if (overlaps && variant.overlapsPrevious) {
     driver::LaunchAttribute overlap = {
         driver::kProgrammaticStreamSerialization, {}, 1, {}};
     driver::LaunchConfig config = {gridX,

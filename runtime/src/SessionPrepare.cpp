@@ -45,6 +45,8 @@ Expected<PreparedStep *> Session::State::planFor(std::vector<int64_t> symbols) {
     return plan.error();
   if (auto ok = loadModulesOf(*plan); !ok)
     return ok.error();
+  if (auto ok = fitResidentGrids(*plan); !ok)
+    return ok.error();
   steps.emplace_front().plan = std::move(*plan);
   if (steps.size() > kMaxSteps)
     steps.pop_back();
@@ -62,6 +64,40 @@ Expected<void> Session::State::loadModulesOf(const LaunchPlan &plan) {
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   return modules->load(wanted, loadReport);
+}
+
+Expected<void> Session::State::fitResidentGrids(LaunchPlan &plan) {
+  for (size_t i = 0; i < plan.launches.size(); ++i) {
+    BoundLaunch &bound = plan.launches[i];
+    const LaunchDesc &launch = desc().launches[i];
+    const auto *kernel = std::get_if<KernelLaunch>(&launch.body);
+    if (!kernel || bound.skipped || !kernel->variants[bound.variant].isResident)
+      continue;
+    const KernelVariant &variant = kernel->variants[bound.variant];
+    std::string context = fmt::format(
+        "launch {} ('{}'), kernel '{}' for {}", i, launch.label,
+        desc().modules[variant.module].entry, modules->target(variant.module));
+    auto [x, y, z] = variant.block;
+    int fitting = 0; // on a multiprocessor
+    if (auto ok = driver().check(
+            driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &fitting, modules->function(variant.module),
+                static_cast<int>(x * y * z), variant.sharedBytes),
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", context);
+        !ok)
+      return ok;
+    if (fitting < 1)
+      return makeError(ErrorCode::Unsupported,
+                       "{}: a block of {} threads and {} bytes of shared "
+                       "memory does not fit a multiprocessor of {}",
+                       context, x * y * z, variant.sharedBytes,
+                       shared->info.name);
+    bound.grid[0] = std::min(
+        bound.grid[0],
+        static_cast<unsigned>(fitting) *
+            static_cast<unsigned>(std::max(shared->info.multiprocessors, 1)));
+  }
+  return {};
 }
 
 Expected<void> Session::State::reserve(size_t bytes) {

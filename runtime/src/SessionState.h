@@ -70,6 +70,7 @@ struct Session::State {
                          const DeviceTensorMap &results, bool inputsOnHost);
   Expected<PreparedStep *> planFor(std::vector<int64_t> symbols);
   Expected<void> loadModulesOf(const LaunchPlan &plan);
+  Expected<void> fitResidentGrids(LaunchPlan &plan);
   Expected<void> reserve(size_t bytes);
   Expected<void> assignAddresses(PreparedStep &step,
                                  const DeviceTensorMap &inputs,

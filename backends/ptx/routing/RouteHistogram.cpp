@@ -21,7 +21,7 @@ epifold::ptx::emitRouteHistogram(kernel::RouteHistogramOp op) {
   if (ShapedType::isDynamic(experts) || experts > kMaxExperts)
     return op.emitOpError("counts at most ")
            << kMaxExperts << " experts, a static number; got " << type;
-  KernelBuilder b(op, "route_histogram", {kernel::kRouteChunk, 1, 1});
+  KernelBuilder b(op, "route_histogram", {kRouteThreads, 1, 1});
   b.setGrid(b.gridSize(histogram, 0));
 
   Type countType = b.getI32Type();
@@ -30,20 +30,27 @@ epifold::ptx::emitRouteHistogram(kernel::RouteHistogramOp op) {
     return b.elementPointer(counts, countType, b.toI64(expert));
   };
   auto forEachExpert = [&](function_ref<void(Value)> body) {
-    b.forLoop(thread, b.i32(experts), b.i32(kernel::kRouteChunk), body);
+    b.forLoop(thread, b.i32(experts), b.i32(kRouteThreads), body);
   };
   forEachExpert([&](Value expert) { b.store(b.i32(0), count(expert)); });
+  // All loads are on their way before the first is needed; a slot past the end
+  // has no expert.
+  Value chunk = b.toI64(b.blockId()), slots = b.size(indices, 0);
+  SmallVector<Value> chosen;
+  for (int64_t first = 0; first < kernel::kRouteChunk; first += kRouteThreads) {
+    Value slot = b.add(b.mul(chunk, b.i64(kernel::kRouteChunk)),
+                       b.toI64(b.add(thread, b.i32(first))));
+    Value exists = b.lt(slot, slots);
+    Value index = b.loadElement(indices, b.select(exists, slot, b.i64(0)));
+    chosen.push_back(b.select(exists, b.toI64(index), b.i64(-1)));
+  }
   b.barrier();
-  Value chunk = b.toI64(b.blockId());
-  Value slot = b.add(b.mul(chunk, b.i64(kernel::kRouteChunk)), b.toI64(thread));
-  b.ifThen(b.lt(slot, b.size(indices, 0)), [&] {
-    Value expert = b.toI64(b.loadElement(indices, slot));
+  for (Value expert : chosen)
     // Sums of integers do not depend on the order of the threads.
     b.ifThen(isIndexInside(b, expert, b.i64(experts)), [&] {
       LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, count(expert),
                                 b.i32(1), LLVM::AtomicOrdering::monotonic);
     });
-  });
   b.barrier();
   Value start = b.mul(chunk, b.i64(experts));
   forEachExpert([&](Value expert) {

@@ -1,139 +1,216 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Emits `kernel.route_scatter`: the place of each slot among its expert's rows,
-// and its inverse.
+// Emits `kernel.route_scatter`: the experts' offsets, the place of each slot
+// among its expert's rows, and its inverse.
 
 #include "backends/ptx/routing/RoutingEmitters.h"
 #include "backends/ptx/rows/StatusReport.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
 namespace {
-constexpr unsigned kIndices = 0, kFirstRows = 1, kSlotOfRow = 2, kRowOfSlot = 3;
-constexpr int64_t kChunk = kernel::kRouteChunk;
+constexpr unsigned kIndices = 0, kBefore = 1, kCounts = 2, kSlotOfRow = 3,
+                   kRowOfSlot = 4, kOffsets = 5;
+constexpr int64_t kChunk = kernel::kRouteChunk, kLanes = 32,
+                  kWarps = kRouteThreads / kLanes;
 
+/// A block has a table of the next row of each expert. Its warps take turns, in
+/// the order of their slots, in taking rows from it; the lanes of a warp with
+/// one expert share what one of them takes. All numbers of rows and slots are
+/// i32: there are fewer than 2^31 slots.
 class RouteScatterEmitter {
 public:
-  explicit RouteScatterEmitter(kernel::RouteScatterOp op)
-      : b(op, "route_scatter", {kChunk, 1, 1}, /*usesStatus=*/true),
-        expertType(b.getI32Type()) {}
+  RouteScatterEmitter(kernel::RouteScatterOp op, int64_t experts)
+      : b(op, "route_scatter", {kRouteThreads, 1, 1}, /*usesStatus=*/true),
+        experts(experts), type(b.getI32Type()) {}
 
   KernelSource emit();
 
 private:
-  Value loadExpert(Value slot, bool reports);
-  Value countEqual(Value expert, Value before);
-  Value countRows();
-  void share(Value expert);
+  Value loadExpert(Value slot);
+  Value nextRow(Value expert) {
+    return b.elementPointer(nextRows, type, b.toI64(expert));
+  }
+  std::pair<Value, Value> sumBefore(Value value);
+  void makeTable();
+  Value takeRow(Value expert, Value turns);
   void storeIndex(Value value, unsigned operand, Value offset);
 
   KernelBuilder b;
-  Type expertType;
-  Value thread, slots, chunks, experts, sharedExperts;
+  int64_t experts;
+  Type type;
+  Value slots, chunk, nextRows;
+  Value rows; ///< i32 rows that belong to an expert.
 };
 } // namespace
 
 void RouteScatterEmitter::storeIndex(Value value, unsigned operand,
                                      Value offset) {
-  b.storeElement(b.elementType(operand).isInteger(64) ? value : b.toI32(value),
-                 operand, offset);
+  bool isWide = b.elementType(operand).isInteger(64);
+  b.storeElement(isWide ? b.toI64(value) : b.toI32(value), operand,
+                 b.toI64(offset));
 }
 
-/// i32 expert of a slot, -1 when it has none. A slot past the end has none.
-Value RouteScatterEmitter::loadExpert(Value slot, bool reports) {
+/// i32 expert of a slot (i64), -1 when it has none. A slot past the end has
+/// none.
+Value RouteScatterEmitter::loadExpert(Value slot) {
   Value exists = b.lt(slot, slots);
   Value index =
       b.toI64(b.loadElement(kIndices, b.select(exists, slot, b.i64(0))));
-  Value isInside = isIndexInside(b, index, experts);
-  if (reports) {
-    // -1 stands for "no expert": the row with NaN logits was reported where it
-    // was found.
-    Value isWrong = b.logicalAnd(b.logicalAnd(exists, b.ne(index, b.i64(-1))),
-                                 b.eq(isInside, b.i1(false)));
-    b.ifThen(isWrong, [&] { reportStatus(b, StatusKind::IndexOutside, slot); });
-  }
+  Value isInside = isIndexInside(b, index, b.i64(experts));
+  // -1 stands for "no expert": the row with NaN logits was reported where it
+  // was found.
+  Value isWrong = b.logicalAnd(b.logicalAnd(exists, b.ne(index, b.i64(-1))),
+                               b.eq(isInside, b.i1(false)));
+  b.ifThen(isWrong, [&] { reportStatus(b, StatusKind::IndexOutside, slot); });
   return b.select(b.logicalAnd(exists, isInside), b.toI32(index), b.i32(-1));
 }
 
-/// Leaves the threads' experts in shared memory.
-void RouteScatterEmitter::share(Value expert) {
-  b.store(expert, b.elementPointer(sharedExperts, expertType, b.toI64(thread)));
+/// i32 sum of `value` over the lanes up to this one.
+static Value scanWarp(KernelBuilder &b, Value value) {
+  for (int64_t delta = 1; delta < kLanes; delta *= 2) {
+    Value below = b.shuffleUp(value, delta);
+    value =
+        b.add(value, b.select(b.lt(b.laneId(), b.i32(delta)), b.i32(0), below));
+  }
+  return value;
+}
+
+/// i32 sums of `value` over the threads before this one, and over all.
+std::pair<Value, Value> RouteScatterEmitter::sumBefore(Value value) {
+  Value warpSums = b.sharedArray(type, kWarps), inWarp = scanWarp(b, value);
+  auto warpSum = [&](Value warp) {
+    return b.elementPointer(warpSums, type, b.toI64(warp));
+  };
+  b.ifThen(b.eq(b.laneId(), b.i32(kLanes - 1)),
+           [&] { b.store(inWarp, warpSum(b.warpId())); });
+  b.barrier();
+  Value before = b.sub(inWarp, value), all = b.i32(0);
+  for (int64_t warp = 0; warp < kWarps; ++warp) {
+    Value sum = b.load(type, warpSum(b.i32(warp)));
+    before =
+        b.add(before, b.select(b.lt(b.i32(warp), b.warpId()), sum, b.i32(0)));
+    all = b.add(all, sum);
+  }
+  return {before, all};
+}
+
+/// Fills the table with the experts' first rows of this chunk; the first block
+/// stores the offsets.
+void RouteScatterEmitter::makeTable() {
+  nextRows = b.sharedArray(type, experts);
+  int64_t threadExperts = llvm::divideCeil(experts, kRouteThreads);
+  Value isFirst = b.eq(chunk, b.i64(0)),
+        hasChunk = b.lt(chunk, b.size(kBefore, 0));
+  Value sum = b.i32(0);
+  SmallVector<Value> expertsHere, exists, sums, before;
+  for (int64_t i = 0; i < threadExperts; ++i) {
+    expertsHere.push_back(
+        b.add(b.mul(b.threadId(), b.i32(threadExperts)), b.i32(i)));
+    exists.push_back(b.lt(expertsHere.back(), b.i32(experts)));
+    Value safe = b.toI64(b.select(exists.back(), expertsHere.back(), b.i32(0)));
+    sums.push_back(sum);
+    Value count = b.toI32(b.loadElement(kCounts, safe));
+    sum = b.add(sum, b.select(exists.back(), count, b.i32(0)));
+  }
+  auto [start, all] = sumBefore(sum);
+  rows = all;
+  for (int64_t i = 0; i < threadExperts; ++i) {
+    Value first = b.add(start, sums[i]);
+    b.ifThen(b.logicalAnd(exists[i], hasChunk), [&] {
+      Value offset =
+          b.add(b.mul(chunk, b.i64(experts)), b.toI64(expertsHere[i]));
+      Value before = b.toI32(b.loadElement(kBefore, offset));
+      b.store(b.add(first, before), nextRow(expertsHere[i]));
+    });
+    b.ifThen(b.logicalAnd(exists[i], isFirst),
+             [&] { storeIndex(first, kOffsets, expertsHere[i]); });
+  }
+  b.ifThen(b.logicalAnd(b.eq(b.threadId(), b.i32(0)), isFirst),
+           [&] { storeIndex(rows, kOffsets, b.i32(experts)); });
   b.barrier();
 }
 
-/// How many of the shared experts before place `before` (i32) equal `expert`.
-Value RouteScatterEmitter::countEqual(Value expert, Value before) {
-  constexpr int64_t width = 4;
+/// The next row (i32) of `expert` (i32, -1: none) for each thread, threads
+/// ascending. The first `turns` (i32) warps take part; all threads call it.
+Value RouteScatterEmitter::takeRow(Value expert, Value turns) {
+  Value peers = NVVM::MatchSyncOp::create(b, type, b.i32(-1), expert,
+                                          NVVM::MatchSyncKind::any);
+  Value lanesBelow =
+      b.sub(arith::ShLIOp::create(b, b.i32(1), b.laneId()), b.i32(1));
+  auto countBits = [&](Value bits) -> Value {
+    return LLVM::CtPopOp::create(b, type, bits);
+  };
+  Value rank = countBits(b.bitAnd(peers, lanesBelow));
+  Value isLast = b.eq(b.add(rank, b.i32(1)), countBits(peers));
+  Value takes = b.logicalAnd(isLast, b.le(b.i32(0), expert));
+  Value safeExpert = b.max(expert, b.i32(0));
+  auto take = [&]() -> KernelBuilder::Values {
+    Value row = b.add(b.load(type, nextRow(safeExpert)), rank);
+    b.syncWarp();
+    b.ifThen(takes,
+             [&] { b.store(b.add(row, b.i32(1)), nextRow(safeExpert)); });
+    return {row};
+  };
   return b
-      .forLoop(b.i32(0), b.i32(kChunk), b.i32(width), {b.i32(0)},
-               [&](Value first, ValueRange carried) -> KernelBuilder::Values {
-                 Value count = carried[0];
-                 Value pointer = b.elementPointer(sharedExperts, expertType,
-                                                  b.toI64(first));
-                 for (auto [i, other] : llvm::enumerate(
-                          b.loadVector(expertType, pointer, width))) {
-                   Value isBefore = b.lt(b.add(first, b.i32(i)), before);
-                   Value counts = b.logicalAnd(isBefore, b.eq(other, expert));
-                   count = b.add(count, b.select(counts, b.i32(1), b.i32(0)));
-                 }
-                 return {count};
+      .forLoop(b.i32(0), turns, b.i32(1), {b.i32(0)},
+               [&](Value turn, ValueRange carried) -> KernelBuilder::Values {
+                 KernelBuilder::Values row =
+                     b.ifElse(b.eq(b.warpId(), turn), take,
+                              [&] { return KernelBuilder::Values(carried); });
+                 b.barrier();
+                 return row;
                })
       .front();
 }
 
-/// i64 rows that belong to an expert: the last expert's first row of the last
-/// chunk, and what follows it there.
-Value RouteScatterEmitter::countRows() {
-  Value lastChunk = b.sub(chunks, b.i64(1)),
-        lastExpert = b.sub(experts, b.i64(1));
-  Value slot = b.add(b.mul(lastChunk, b.i64(kChunk)), b.toI64(thread));
-  share(loadExpert(slot, /*reports=*/false));
-  Value inLastChunk = countEqual(b.toI32(lastExpert), b.i32(kChunk));
-  b.barrier();
-  Value first =
-      b.loadElement(kFirstRows, b.add(b.mul(lastChunk, experts), lastExpert));
-  return b.add(b.toI64(first), b.toI64(inLastChunk));
-}
-
 KernelSource RouteScatterEmitter::emit() {
-  b.setGrid(b.gridSize(kFirstRows, 0));
-  thread = b.threadId();
+  // One block at least, which stores the offsets when there are no slots.
+  b.setGrid((b.gridSize(kIndices, 0) + 1).ceilDiv(kChunk));
   slots = b.size(kIndices, 0);
-  chunks = b.size(kFirstRows, 0);
-  experts = b.size(kFirstRows, 1);
-  sharedExperts = b.sharedArray(expertType, kChunk);
-  Value chunk = b.toI64(b.blockId());
-  Value slot = b.add(b.mul(chunk, b.i64(kChunk)), b.toI64(thread));
+  chunk = b.toI64(b.blockId());
+  Value firstSlot = b.mul(chunk, b.i64(kChunk));
+  SmallVector<Value> slotsHere, chosen;
+  for (int64_t first = 0; first < kChunk; first += kRouteThreads) {
+    slotsHere.push_back(
+        b.add(b.add(firstSlot, b.i64(first)), b.toI64(b.threadId())));
+    chosen.push_back(loadExpert(slotsHere.back()));
+  }
+  makeTable();
 
-  // Rows past the last expert's belong to no slot; nobody else writes them.
-  Value rows = countRows();
-  b.ifThen(b.logicalAnd(b.lt(slot, slots), b.le(rows, slot)),
-           [&] { storeIndex(b.i64(-1), kSlotOfRow, slot); });
-
-  Value expert = loadExpert(slot, /*reports=*/true);
-  share(expert);
-  Value rank = countEqual(expert, thread);
-  Value hasExpert = b.le(b.i32(0), expert);
-  b.ifThen(b.lt(slot, slots), [&] {
-    auto place = [&]() -> KernelBuilder::Values {
-      Value first = b.loadElement(
-          kFirstRows, b.add(b.mul(chunk, experts), b.toI64(expert)));
-      Value row = b.add(b.toI64(first), b.toI64(rank));
-      storeIndex(slot, kSlotOfRow, row);
-      return {row};
-    };
-    auto none = [&]() -> KernelBuilder::Values { return {b.i64(-1)}; };
-    storeIndex(b.ifElse(hasExpert, place, none).front(), kRowOfSlot, slot);
-  });
+  // The last chunk may be short.
+  Value left = b.toI32(b.min(b.sub(slots, firstSlot), b.i64(kChunk)));
+  for (auto [i, slot, expert] : llvm::enumerate(slotsHere, chosen)) {
+    Value leftHere = b.min(b.sub(left, b.i32(int64_t(i) * kRouteThreads)),
+                           b.i32(kRouteThreads));
+    Value turns = b.div(b.add(b.max(leftHere, b.i32(0)), b.i32(kLanes - 1)),
+                        b.i32(kLanes));
+    Value row = takeRow(expert, turns);
+    b.ifThen(b.lt(slot, slots), [&] {
+      Value hasExpert = b.le(b.i32(0), expert);
+      b.ifThen(hasExpert, [&] { storeIndex(slot, kSlotOfRow, row); });
+      storeIndex(b.select(hasExpert, row, b.i32(-1)), kRowOfSlot, slot);
+      // Rows past the last expert's belong to no slot; nobody else writes them.
+      b.ifThen(b.le(b.toI64(rows), slot),
+               [&] { storeIndex(b.i32(-1), kSlotOfRow, slot); });
+    });
+  }
   return b.finish();
 }
 
 FailureOr<KernelSource>
 epifold::ptx::emitRouteScatter(kernel::RouteScatterOp op) {
-  return RouteScatterEmitter(op).emit();
+  auto type = cast<RankedTensorType>(op.getIns()[1].getType());
+  int64_t experts = type.getDimSize(1);
+  if (ShapedType::isDynamic(experts) || experts > kMaxExperts)
+    return op.emitOpError("places slots of at most ")
+           << kMaxExperts << " experts, a static number; got " << type;
+  return RouteScatterEmitter(op, experts).emit();
 }

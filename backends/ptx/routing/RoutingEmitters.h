@@ -20,6 +20,10 @@ llvm::FailureOr<KernelSource> emitRouteScatter(kernel::RouteScatterOp op);
 /// Most experts of a routing: one block counts them in its shared memory.
 inline constexpr int64_t kMaxExperts = 4096;
 
+/// Threads of a block; each has several slots of a chunk.
+inline constexpr int64_t kRouteThreads = 256;
+static_assert(kernel::kRouteChunk % kRouteThreads == 0);
+
 } // namespace epifold::ptx
 
 #endif // EPIFOLD_BACKENDS_PTX_ROUTING_ROUTINGEMITTERS_H

@@ -47,9 +47,21 @@ static Values sumTerms(KernelBuilder &b, Value count, int64_t staticCount,
   }
   // -0 + x is x for every x, -0 included.
   Values start(width, b.constant(type, -0.0));
-  return b.forLoop(
-      b.i64(0), count, b.i64(1), start,
-      [&](Value i, ValueRange sum) { return addTo(sum, term(i)); });
+  auto addBatch = [&](Value first, ValueRange carried) {
+    SmallVector<Values> terms;
+    SmallVector<Value> exists;
+    for (int64_t i = 0; i < kUnrolledTerms; ++i) {
+      Value here = b.add(first, b.i64(i));
+      exists.push_back(b.lt(here, count));
+      terms.push_back(term(b.select(exists.back(), here, first)));
+    }
+    Values sum(carried);
+    for (auto [next, isTerm] : llvm::zip_equal(terms, exists))
+      for (auto [old, added] : llvm::zip_equal(sum, addTo(sum, next)))
+        old = b.select(isTerm, added, old);
+    return sum;
+  };
+  return b.forLoop(b.i64(0), count, b.i64(kUnrolledTerms), start, addBatch);
 }
 
 static Values roundAll(KernelBuilder &b, const Values &values, Type type) {
@@ -91,25 +103,40 @@ FailureOr<KernelSource> epifold::ptx::emitCombine(kernel::CombineOp op) {
 
 FailureOr<KernelSource> epifold::ptx::emitOrderedSum(kernel::OrderedSumOp op) {
   constexpr unsigned in = 0, out = 1;
-  RowPieces pieces = RowPieces::get(op, out);
-  KernelBuilder b(op, "ordered_sum", RowPieces::getBlock());
+  constexpr int64_t threads = 256;
+  KernelBuilder b(op, "ordered_sum", {threads, 1, 1});
   Type type = kernel::getComputeType(b.elementType(in));
-  b.setGrid(b.gridSize(out, 0).ceilDiv(pieces.getRowsPerBlock()));
-  Value row = pieces.getRow(b), terms = b.size(in, 1), columns = b.size(out, 1);
-  int64_t staticTerms = b.tensorType(in).getDimSize(1);
+  // A sum cannot be shared: the more terms it has, the more threads are to have
+  // columns of their own, each with the least that a warp reads in one go.
+  int64_t staticColumns = b.tensorType(out).getDimSize(1),
+          staticTerms = b.tensorType(in).getDimSize(1);
+  bool isLong =
+      ShapedType::isDynamic(staticTerms) || staticTerms > kUnrolledTerms;
+  bool isPaired = b.elementType(in).getIntOrFloatBitWidth() == 16 &&
+                  !ShapedType::isDynamic(staticColumns) &&
+                  staticColumns % 2 == 0;
+  RowPieces pieces = RowPieces::get(op, out);
+  if (isLong)
+    pieces.width = isPaired ? 2 : 1;
+  b.setGrid((b.gridSize(out, 0) * b.gridSize(out, 1).ceilDiv(pieces.width))
+                .ceilDiv(threads));
+  Value rows = b.size(out, 0), columns = b.size(out, 1), terms = b.size(in, 1);
+  Value rowPieces = b.ceilDiv(columns, pieces.width);
+  Value number =
+      b.add(b.mul(b.toI64(b.blockId()), b.i64(threads)), b.toI64(b.threadId()));
 
-  b.ifThen(b.lt(row, b.size(out, 0)), [&] {
-    pieces.forEach(b, columns, [&](Value column) {
-      Value start = b.mul(row, terms);
-      auto term = [&](Value i) {
-        return extendAll(
-            b,
-            pieces.load(b, in, b.add(b.mul(b.add(start, i), columns), column)));
-      };
-      Values sum = sumTerms(b, terms, staticTerms, type, pieces.width, term);
-      pieces.store(b, roundAll(b, sum, b.elementType(out)), out,
-                   b.add(b.mul(row, columns), column));
-    });
+  b.ifThen(b.lt(number, b.mul(rows, rowPieces)), [&] {
+    Value row = b.div(number, rowPieces);
+    Value column = b.mul(b.rem(number, rowPieces), b.i64(pieces.width));
+    Value start = b.mul(row, terms);
+    auto term = [&](Value i) {
+      return extendAll(
+          b,
+          pieces.load(b, in, b.add(b.mul(b.add(start, i), columns), column)));
+    };
+    Values sum = sumTerms(b, terms, staticTerms, type, pieces.width, term);
+    pieces.store(b, roundAll(b, sum, b.elementType(out)), out,
+                 b.add(b.mul(row, columns), column));
   });
   return b.finish();
 }

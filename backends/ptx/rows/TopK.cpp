@@ -8,6 +8,7 @@
 #include "backends/ptx/rows/StatusReport.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -46,6 +47,8 @@ private:
   Value precedes(Candidate a, Candidate c);
   Candidate findNext(Candidate previous);
   void storePick(Value k, Value value, Value index);
+  Value orderOf(Value x);
+  void emitPicksByOrder();
   void emitPicks();
   void emitNaNRow();
 
@@ -150,7 +153,53 @@ void TopKEmitter::storePick(Value k, Value value, Value index) {
                  kIndices, offset);
 }
 
+/// An i32 that orders f32 values as their comparison does; no value but a NaN
+/// gives the least one.
+Value TopKEmitter::orderOf(Value x) {
+  // -0 + 0 is +0: the zeros are equal.
+  Value sum = arith::AddFOp::create(b, x, b.constant(type, 0));
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(), sum);
+  Value sign = arith::ShRSIOp::create(b, bits, b.i32(31));
+  return b.bitXor(bits, b.bitAnd(sign, b.i32(INT32_MAX)));
+}
+
+/// Picks from rows of f32 that are in registers: the lanes reduce order and
+/// index in one instruction each, and what was picked is marked as taken.
+void TopKEmitter::emitPicksByOrder() {
+  Value taken = b.i32(INT32_MIN), noIndex = b.i32(INT32_MAX);
+  KernelBuilder::Values orders, indices;
+  for (auto [i, value] : llvm::enumerate(registers)) {
+    indices.push_back(b.add(lane, b.i32(int64_t(i) * kLanes)));
+    orders.push_back(
+        b.select(b.lt(indices.back(), columns), orderOf(value), taken));
+  }
+  auto reduce = [&](Value value, NVVM::ReduxKind kind) -> Value {
+    return NVVM::ReduxOp::create(b, b.getI32Type(), value, kind, b.i32(-1));
+  };
+  b.forLoop(b.i32(0), picks, b.i32(1), orders,
+            [&](Value k, ValueRange open) -> KernelBuilder::Values {
+              Value best = open.front(), index = indices.front();
+              for (auto [order, here] :
+                   llvm::drop_begin(llvm::zip_equal(open, indices))) {
+                index = b.select(b.lt(best, order), here, index);
+                best = b.max(best, order);
+              }
+              Value largest = reduce(best, NVVM::ReduxKind::MAX);
+              Value picked =
+                  reduce(b.select(b.eq(best, largest), index, noIndex),
+                         NVVM::ReduxKind::MIN);
+              b.ifThen(b.eq(lane, b.i32(0)),
+                       [&] { storePick(k, loadElement(picked), picked); });
+              KernelBuilder::Values next;
+              for (auto [order, here] : llvm::zip_equal(open, indices))
+                next.push_back(b.select(b.eq(here, picked), taken, order));
+              return next;
+            });
+}
+
 void TopKEmitter::emitPicks() {
+  if (!registers.empty() && type.isF32())
+    return emitPicksByOrder();
   KernelBuilder::Values beforeAll = {
       b.constant(type, std::numeric_limits<double>::infinity()), b.i32(-1)};
   b.forLoop(b.i32(0), picks, b.i32(1), beforeAll,

@@ -44,17 +44,17 @@ func.func @statistics(%x: tensor<2x100x128xf64>, %leaves: tensor<2x4x2x1x3xf64>,
 
 // CHECK-LABEL: func.func @routing
 func.func @routing(%p: tensor<?x8xf32>, %v: tensor<?x2xf32>, %i: tensor<?x2xi32>, %slots: tensor<?xi32>, %h: tensor<?x8xi32>,
-                   %first: tensor<?x8xi64>, %offsets: tensor<9xi64>, %counts: tensor<8xi64>, %rows: tensor<?x64xbf16>, %y: tensor<?x64xbf16>) {
+                   %before: tensor<?x8xi32>, %offsets: tensor<9xi64>, %counts: tensor<8xi64>, %rows: tensor<?x64xbf16>, %y: tensor<?x64xbf16>) {
   // CHECK: kernel.top_k ins(%{{.*}} : tensor<?x8xf32>) outs(%{{.*}}, %{{.*}} : tensor<?x2xf32>, tensor<?x2xi32>) -> tensor<?x2xf32>, tensor<?x2xi32>
   %0:2 = kernel.top_k ins(%p : tensor<?x8xf32>) outs(%v, %i : tensor<?x2xf32>, tensor<?x2xi32>) -> tensor<?x2xf32>, tensor<?x2xi32>
   // CHECK: kernel.route_histogram ins(%{{.*}} : tensor<?xi32>) outs(%{{.*}} : tensor<?x8xi32>) -> tensor<?x8xi32>
   %1 = kernel.route_histogram ins(%slots : tensor<?xi32>) outs(%h : tensor<?x8xi32>) -> tensor<?x8xi32>
-  // CHECK: kernel.route_scan ins(%{{.*}} : tensor<?x8xi32>) outs({{.*}} : tensor<?x8xi64>, tensor<9xi64>, tensor<8xi64>)
-  %2:3 = kernel.route_scan ins(%1 : tensor<?x8xi32>) outs(%first, %offsets, %counts : tensor<?x8xi64>, tensor<9xi64>, tensor<8xi64>)
-    -> tensor<?x8xi64>, tensor<9xi64>, tensor<8xi64>
-  // CHECK: kernel.route_scatter ins(%{{.*}}, %{{.*}} : tensor<?xi32>, tensor<?x8xi64>) outs({{.*}}) -> tensor<?xi32>, tensor<?xi32>
-  %3:2 = kernel.route_scatter ins(%slots, %2#0 : tensor<?xi32>, tensor<?x8xi64>) outs(%slots, %slots : tensor<?xi32>, tensor<?xi32>)
-    -> tensor<?xi32>, tensor<?xi32>
+  // CHECK: kernel.route_scan ins(%{{.*}} : tensor<?x8xi32>) outs({{.*}} : tensor<?x8xi32>, tensor<8xi64>)
+  %2:2 = kernel.route_scan ins(%1 : tensor<?x8xi32>) outs(%before, %counts : tensor<?x8xi32>, tensor<8xi64>)
+    -> tensor<?x8xi32>, tensor<8xi64>
+  // CHECK: kernel.route_scatter ins({{.*}} : tensor<?xi32>, tensor<?x8xi32>, tensor<8xi64>) outs({{.*}}) -> tensor<?xi32>, tensor<?xi32>, tensor<9xi64>
+  %3:3 = kernel.route_scatter ins(%slots, %2#0, %2#1 : tensor<?xi32>, tensor<?x8xi32>, tensor<8xi64>)
+    outs(%slots, %slots, %offsets : tensor<?xi32>, tensor<?xi32>, tensor<9xi64>) -> tensor<?xi32>, tensor<?xi32>, tensor<9xi64>
   // CHECK: kernel.combine ins(%{{.*}}, %{{.*}} : tensor<?x64xbf16>, tensor<?xi32>) outs(%{{.*}}) {slots = 2 : i64} -> tensor<?x64xbf16>
   %4 = kernel.combine ins(%rows, %3#1 : tensor<?x64xbf16>, tensor<?xi32>) outs(%y : tensor<?x64xbf16>) {slots = 2 : i64} -> tensor<?x64xbf16>
   return

@@ -7,7 +7,7 @@
 !all = !graph.ragged<2x?x4xf32>
 
 // CHECK-DAG: #[[SLOTS:[a-z0-9]+]] = affine_map<()[s0] -> (s0 * 2)>
-// CHECK-DAG: #[[CHUNKS:[a-z0-9]+]] = affine_map<()[s0] -> ((s0 * 2) ceildiv 256, 2)>
+// CHECK-DAG: #[[CHUNKS:[a-z0-9]+]] = affine_map<()[s0] -> ((s0 * 2) ceildiv 1024, 2)>
 // CHECK-DAG: #[[ROWS:[a-z0-9]+]] = affine_map<()[s0] -> (s0 * 2, 4)>
 // CHECK-DAG: #[[EXPERT:[a-z0-9]+]] = affine_map<(d0, d1)[s0] -> (s0, 0, d1)>
 // CHECK-DAG: #[[COLUMN:[a-z0-9]+]] = affine_map<(d0, d1) -> (d0, 0)>
@@ -15,10 +15,11 @@
 // CHECK-LABEL: func.func @tables(
 // CHECK: kernel.empty #[[CHUNKS]] : tensor<?x2xi32>
 // CHECK: %[[H:.*]] = kernel.route_histogram ins(%[[I:.*]] : tensor<?xi32>)
-// CHECK: %[[SCAN:.*]]:3 = kernel.route_scan ins(%[[H]]
-// CHECK-SAME: -> tensor<?x2xi64>, tensor<3xi64>, tensor<2xi64>
-// CHECK: kernel.route_scatter ins(%[[I]], %[[SCAN]]#0
-// CHECK: return %[[SCAN]]#2
+// CHECK: %[[SCAN:.*]]:2 = kernel.route_scan ins(%[[H]]
+// CHECK-SAME: -> tensor<?x2xi32>, tensor<2xi64>
+// CHECK: kernel.route_scatter ins(%[[I]], %[[SCAN]]#0, %[[SCAN]]#1
+// CHECK-SAME: -> tensor<?xi32>, tensor<?xi32>, tensor<3xi64>
+// CHECK: return %[[SCAN]]#1
 func.func @tables(%i: tensor<?x2xi32>, %x: tensor<?x4xf32>) -> (tensor<2xi64>, tensor<?x4xf32>) {
   %r, %counts = graph.route %i : tensor<?x2xi32> -> !routing, tensor<2xi64>
   %rows = graph.dispatch %x, %r : (tensor<?x4xf32>, !routing) -> !all
@@ -28,9 +29,9 @@ func.func @tables(%i: tensor<?x2xi32>, %x: tensor<?x4xf32>) -> (tensor<2xi64>, t
 
 // Nothing gathers rows, so that no table of them is made.
 // CHECK-LABEL: func.func @countsAlone(
-// CHECK: %[[SCAN:.*]]:3 = kernel.route_scan
+// CHECK: %[[SCAN:.*]]:2 = kernel.route_scan
 // CHECK-NOT: kernel.route_scatter
-// CHECK: return %[[SCAN]]#2
+// CHECK: return %[[SCAN]]#1
 func.func @countsAlone(%i: tensor<?x2xi32>) -> tensor<2xi64> {
   %r, %counts = graph.route %i : tensor<?x2xi32> -> !routing, tensor<2xi64>
   return %counts : tensor<2xi64>
@@ -38,10 +39,10 @@ func.func @countsAlone(%i: tensor<?x2xi32>) -> tensor<2xi64> {
 
 // One expert's rows: a launch each, with the expert as its group. The launches of both experts write one buffer, in turn.
 // CHECK-LABEL: func.func @chainedBranches(
-// CHECK: %[[SCAN:.*]]:3 = kernel.route_scan
-// CHECK: %[[TABLES:.*]]:2 = kernel.route_scatter
-// CHECK: kernel.gather_rows {{.*}} index(%[[TABLES]]#0 : {{.*}} offsets(%[[SCAN]]#1 : tensor<3xi64>) {{.*}} {divisor = 2 : i64, group = 0 : i64}
-// CHECK: %[[Y0:.*]] = kernel.gemm {{.*}} offsets(%[[SCAN]]#1 : tensor<3xi64>) {{.*}} attributes {group = 0 : i64
+// CHECK: %[[SCAN:.*]]:2 = kernel.route_scan
+// CHECK: %[[TABLES:.*]]:3 = kernel.route_scatter
+// CHECK: kernel.gather_rows {{.*}} index(%[[TABLES]]#0 : {{.*}} offsets(%[[TABLES]]#2 : tensor<3xi64>) {{.*}} {divisor = 2 : i64, group = 0 : i64}
+// CHECK: %[[Y0:.*]] = kernel.gemm {{.*}} offsets(%[[TABLES]]#2 : tensor<3xi64>) {{.*}} attributes {group = 0 : i64
 // CHECK: kernel.gather_rows {{.*}} {divisor = 2 : i64, group = 1 : i64}
 // CHECK: %[[Y1:.*]] = kernel.gemm {{.*}} outs(%[[Y0]] : tensor<?x4xf32>) attributes {group = 1 : i64
 // CHECK: kernel.combine ins(%[[Y1]], %[[TABLES]]#1 : tensor<?x4xf32>, tensor<?xi32>) {{.*}} {slots = 2 : i64}

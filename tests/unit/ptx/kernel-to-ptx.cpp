@@ -68,14 +68,21 @@ static void printDescription(const ptx::EmittedKernel &kernel) {
     case ptx::KernelParameter::Kind::TensorMap:
       llvm::outs() << " map" << parameter.map;
       break;
+    case ptx::KernelParameter::Kind::Symbol:
+      llvm::outs() << " symbol" << parameter.dim;
+      break;
     }
   }
   llvm::outs() << "\n// grid " << kernel.grid << " over";
-  for (auto [operand, dim] : kernel.gridDims)
-    llvm::outs() << " " << operand << "." << dim;
+  for (auto [operand, dim] : kernel.gridDims) {
+    bool isSymbol = operand == ptx::EmittedKernel::kFunction;
+    llvm::outs() << " " << (isSymbol ? "function" : std::to_string(operand))
+                 << "." << dim;
+  }
   llvm::outs() << "\n// block " << kernel.block[0] << " " << kernel.block[1]
                << " " << kernel.block[2] << ", dynamic shared "
-               << kernel.dynamicSharedBytes << "\n";
+               << kernel.dynamicSharedBytes
+               << (kernel.isResident ? ", resident\n" : "\n");
   llvm::for_each(kernel.tensorMaps, printTensorMap);
   if (kernel.limitedSize)
     llvm::outs() << "// for " << kernel.limitedSize << " up to "
@@ -130,9 +137,10 @@ int main(int argc, char **argv) {
   options.checkWithPtxas = ptx::findPtxas(ptxasPath).has_value();
   options.dumpDirectory = dumpDirectory;
   bool isFine = true;
-  module->walk([&](DestinationStyleOpInterface op) {
+  module->walk<WalkOrder::PreOrder>([&](DestinationStyleOpInterface op) {
     if (isa<kernel::KernelDialect>(op->getDialect()))
       isFine &= succeeded(emit(op, options));
+    return WalkResult::skip(); // What is in it is part of it.
   });
   return isFine ? 0 : 1;
 }

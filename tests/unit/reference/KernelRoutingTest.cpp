@@ -37,15 +37,15 @@ func.func @f(%x: tensor<?x24x$T> {graph.input = "x"}, %p: tensor<?x5x$C> {graph.
   %v, %i = kernel.top_k ins(%p : tensor<?x5x$C>) outs(%v0, %i0 : tensor<?x2x$C>, tensor<?x2xi32>) -> tensor<?x2x$C>, tensor<?x2xi32>
   %s = kernel.view %i at affine_map<()[s0] -> (0)> as affine_map<()[s0] -> (s0 * 2)> : tensor<?x2xi32> -> tensor<?xi32>
   %vs = kernel.view %v at affine_map<()[s0] -> (0)> as affine_map<()[s0] -> (s0 * 2, 1)> : tensor<?x2x$C> -> tensor<?x1x$C>
-  %h0 = kernel.empty affine_map<()[s0] -> ((s0 * 2) ceildiv 256, 5)> : tensor<?x5xi32>
+  %h0 = kernel.empty affine_map<()[s0] -> ((s0 * 2) ceildiv 1024, 5)> : tensor<?x5xi32>
   %h = kernel.route_histogram ins(%s : tensor<?xi32>) outs(%h0 : tensor<?x5xi32>) -> tensor<?x5xi32>
-  %f0 = kernel.empty affine_map<()[s0] -> ((s0 * 2) ceildiv 256, 5)> : tensor<?x5xi64>
+  %f0 = kernel.empty affine_map<()[s0] -> ((s0 * 2) ceildiv 1024, 5)> : tensor<?x5xi32>
   %o0 = kernel.empty affine_map<() -> (6)> : tensor<6xi64>
   %n0 = kernel.empty affine_map<() -> (5)> : tensor<5xi64>
-  %f, %off, %n = kernel.route_scan ins(%h : tensor<?x5xi32>) outs(%f0, %o0, %n0 : tensor<?x5xi64>, tensor<6xi64>, tensor<5xi64>) -> tensor<?x5xi64>, tensor<6xi64>, tensor<5xi64>
+  %f, %n = kernel.route_scan ins(%h : tensor<?x5xi32>) outs(%f0, %n0 : tensor<?x5xi32>, tensor<5xi64>) -> tensor<?x5xi32>, tensor<5xi64>
   %a0 = kernel.empty affine_map<()[s0] -> (s0 * 2)> : tensor<?xi32>
   %b0 = kernel.empty affine_map<()[s0] -> (s0 * 2)> : tensor<?xi32>
-  %slot, %row = kernel.route_scatter ins(%s, %f : tensor<?xi32>, tensor<?x5xi64>) outs(%a0, %b0 : tensor<?xi32>, tensor<?xi32>) -> tensor<?xi32>, tensor<?xi32>
+  %slot, %row, %off = kernel.route_scatter ins(%s, %f, %n : tensor<?xi32>, tensor<?x5xi32>, tensor<5xi64>) outs(%a0, %b0, %o0 : tensor<?xi32>, tensor<?xi32>, tensor<6xi64>) -> tensor<?xi32>, tensor<?xi32>, tensor<6xi64>
 )";
 
 /// Every expert in one launch: rows gathered by the product, weights by a

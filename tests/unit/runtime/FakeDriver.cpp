@@ -141,6 +141,7 @@ Result cuDeviceGetCount(int *count) {
   *count = fake.deviceCount;
   return kSuccess;
 }
+constexpr int kMultiprocessors = 4;
 Result cuDeviceGet(Device *device, int ordinal) {
   *device = ordinal;
   return kSuccess;
@@ -152,7 +153,7 @@ Result cuDeviceGetName(char *text, int size, Device) {
 Result cuDeviceGetAttribute(int *value, DeviceAttribute attribute, Device) {
   switch (attribute) {
   case kMultiprocessorCount:
-    *value = 4;
+    *value = kMultiprocessors;
     return kSuccess;
   case kComputeCapabilityMajor:
     *value = fake.major;
@@ -307,9 +308,9 @@ Result cuFuncSetAttribute(Function, FunctionAttribute, int) {
   ENTER("cuFuncSetAttribute");
   return kSuccess;
 }
-/// Of both launch calls.
-Result launch(const LaunchConfig &config, Function function,
-              void **parameters) {
+/// Of all launch calls.
+Result launch(const LaunchConfig &config, Function function, void **parameters,
+              bool cooperative = false) {
   NEED_CONTEXT();
   const FakeKernel *kernel = findKernel(function->name);
   if (!kernel || config.gridX == 0 || config.gridY == 0 || config.gridZ == 0)
@@ -321,7 +322,8 @@ Result launch(const LaunchConfig &config, Function function,
                      {config.gridX, config.gridY, config.gridZ},
                      {config.blockX, config.blockY, config.blockZ},
                      config.sharedBytes,
-                     false};
+                     false,
+                     cooperative};
   for (unsigned i = 0; i < config.attributeCount; ++i) {
     if (config.attributes[i].id != kProgrammaticStreamSerialization)
       return kInvalidValue;
@@ -346,6 +348,25 @@ Result cuLaunchKernelEx(const LaunchConfig *config, Function function,
                         void **parameters, void **) {
   ENTER("cuLaunchKernelEx");
   return launch(*config, function, parameters);
+}
+Result cuLaunchCooperativeKernel(Function function, unsigned gridX,
+                                 unsigned gridY, unsigned gridZ,
+                                 unsigned blockX, unsigned blockY,
+                                 unsigned blockZ, unsigned sharedBytes,
+                                 Stream stream, void **parameters) {
+  ENTER("cuLaunchCooperativeKernel");
+  if (gridX * gridY * gridZ >
+      unsigned(kMultiprocessors * fake.blocksPerProcessor))
+    return kInvalidValue;
+  return launch({gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,
+                 stream, nullptr, 0},
+                function, parameters, /*cooperative=*/true);
+}
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function, int,
+                                                   size_t) {
+  ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  *blocks = fake.blocksPerProcessor;
+  return kSuccess;
 }
 Result cuTensorMapEncodeTiled(TensorMap *map, TensorMapType type, uint32_t rank,
                               void *address, const uint64_t *sizes,

@@ -19,7 +19,8 @@ struct FakeLaunch {
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
   unsigned sharedBytes;
-  bool overlaps; ///< It may have started before the launch before it ended.
+  bool overlaps;    ///< It may have started before the launch before it ended.
+  bool cooperative; ///< All its blocks were on the device at once.
 };
 
 /// A tensor map that was encoded. Kernels see its address in place of a pointer
@@ -45,8 +46,9 @@ struct FakeCuda {
   int minor = 0;
   int deviceCount = 1;
   size_t totalBytes = size_t(1) << 30;
-  std::string missingEntry; ///< Not resolvable, by its plain name.
-  std::string failingCall;  ///< Returns error 719 (launch failed).
+  int blocksPerProcessor = 2; ///< Of any kernel, on 4 multiprocessors.
+  std::string missingEntry;   ///< Not resolvable, by its plain name.
+  std::string failingCall;    ///< Returns error 719 (launch failed).
 
   // What was done to it.
   std::vector<FakeLaunch> launches;

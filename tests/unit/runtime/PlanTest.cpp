@@ -201,6 +201,11 @@ INSTANTIATE_TEST_SUITE_P(
                [](auto &d) { kernel(d).grid[2] = d.addConstant(65536); }},
         Misfit{"grid size 2147483648 of dimension x",
                [](auto &d) { kernel(d).grid[0] = d.addConstant(1LL << 31); }},
+        Misfit{"has a grid of 1 x 2 x 1 blocks, not of one dimension",
+               [](auto &d) {
+                 kernel(d).isResident = true;
+                 kernel(d).grid[1] = d.addConstant(2);
+               }},
         Misfit{"grid size -1 of dimension x",
                [](auto &d) { kernel(d).grid[0] = d.addConstant(-1); }},
         Misfit{"launch 0 ('double at m.mlir:1'): argument 0 of kernel "

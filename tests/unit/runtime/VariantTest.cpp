@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Sessions of kernels with variants: which one is loaded and launched, tensor
-// maps, and launches that overlap.
+// maps, and launches that overlap or whose blocks wait for one another.
 
 #include "FakeSession.h"
 
@@ -11,6 +11,7 @@ using namespace epifold::runtime;
 using epifold::test::expectResults;
 using epifold::test::fakeCuda;
 using epifold::test::floats;
+using epifold::test::makeDoubleAdd;
 using epifold::test::makeVariants;
 
 namespace {
@@ -197,6 +198,53 @@ TEST_F(VariantTest, AFailedOverlappingLaunchNamesItsCall) {
                 "launch 3 ('flag'): cuLaunchKernelEx failed"),
             std::string::npos)
       << report.error().message();
+}
+
+/// Sessions of makeDoubleAdd with `blocks` blocks that wait for one another in
+/// the first launch.
+class ResidentTest : public epifold::test::FakeSessionTest {
+protected:
+  Expected<Session> residents(int64_t blocks) {
+    ExecutableDesc desc = makeDoubleAdd(100);
+    KernelVariant &variant =
+        std::get<KernelLaunch>(desc.launches[0].body).variants[0];
+    variant.isResident = true;
+    variant.grid[0] = desc.addConstant(blocks);
+    auto session = open(desc);
+    EXPECT_TRUE(session) << session.error().message();
+    EXPECT_TRUE(session->bindParameters({{"w.m", floats({2, 4})}}));
+    if (auto ok = session->prepare({{"in.x", floats({8, 4})}}); !ok)
+      return ok.error();
+    return session;
+  }
+};
+
+TEST_F(ResidentTest, AsManyBlocksAsFit) {
+  for (auto [blocks, launched] : {std::pair(3, 3u), {8, 8u}, {100, 8u}}) {
+    auto session = residents(blocks);
+    ASSERT_TRUE(session) << session.error().message();
+    for (LaunchMode mode : {LaunchMode::Stream, LaunchMode::Graph}) {
+      fakeCuda().launches.clear();
+      RunOptions options;
+      options.launch = mode;
+      ASSERT_TRUE(session->step(options));
+      EXPECT_EQ(fakeCuda().launches[0].grid[0], launched);
+      EXPECT_TRUE(fakeCuda().launches[0].cooperative);
+      EXPECT_FALSE(fakeCuda().launches[1].cooperative);
+    }
+  }
+}
+
+TEST_F(ResidentTest, OneMustFit) {
+  fakeCuda().blocksPerProcessor = 0;
+  auto session = residents(8);
+  ASSERT_FALSE(session);
+  EXPECT_NE(session.error().message().find(
+                "launch 0 ('double at m.mlir:1'), kernel 'double_f32' for "
+                "sm_90a: a block of 128 threads and 0 bytes of shared memory "
+                "does not fit a multiprocessor of Fake GPU"),
+            std::string::npos)
+      << session.error().message();
 }
 
 } // namespace

@@ -163,6 +163,10 @@ struct KernelVariant {
   /// started while that one still runs; then all its images are for compute
   /// capability 9.0 or later.
   bool overlapsPrevious = false;
+  /// The blocks wait for one another, so all must be on the device at once.
+  /// The grid is one-dimensional and says how many blocks find work; where
+  /// fewer fit, that many are launched.
+  bool isResident = false;
   bool operator==(const KernelVariant &) const = default;
 };
 

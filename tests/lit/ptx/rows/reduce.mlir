@@ -56,3 +56,15 @@ func.func @orderedSum(%a0: tensor<?x3x64xbf16>, %a1: tensor<?x64xbf16>) {
     outs(%a1 : tensor<?x64xbf16>) -> tensor<?x64xbf16>
   return
 }
+
+// Many terms: a thread for every two columns, with 16 loads on their way.
+// CHECK-LABEL: // kernel ordered_sum
+// CHECK: grid ()[s0] -> ((s0 * 32) ceildiv 256, 1, 1) over 1.0
+// CHECK-COUNT-16: ld.global.v2.b16
+// CHECK-COUNT-32: add.rn.f32
+// CHECK: st.global
+func.func @longSum(%a0: tensor<?x?x64xbf16>, %a1: tensor<?x64xbf16>) {
+  %r = kernel.ordered_sum ins(%a0 : tensor<?x?x64xbf16>)
+    outs(%a1 : tensor<?x64xbf16>) -> tensor<?x64xbf16>
+  return
+}

@@ -5,7 +5,8 @@
 // CHECK: parameters: operand0 operand1 operand2 dim0.0 dim1.0 dim2.0 status
 // CHECK: grid ()[s0] -> (s0 ceildiv 8, 1, 1) over 0.0
 // CHECK: vote.sync.ballot.b32
-// CHECK-DAG: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1
+// CHECK-DAG: redux.sync.max.s32
+// CHECK-DAG: redux.sync.min.s32
 // CHECK-DAG: atom{{.*}}.or.b64
 // CHECK-DAG: atom{{.*}}.min.s64
 func.func @experts512(%a0: tensor<?x512xf32>, %a1: tensor<?x10xf32>, %a2: tensor<?x10xi32>) {
