@@ -127,6 +127,17 @@ static bool isWrittenOver(ArrayRef<Operation *> group) {
   });
 }
 
+/// Whether each launch of the group waits for the one before it.
+static bool isChain(ArrayRef<Operation *> group) {
+  return llvm::all_of(
+      llvm::zip(group.drop_back(), group.drop_front()), [](auto pair) {
+        auto [before, after] = pair;
+        return llvm::any_of(after->getOperands(), [&](Value operand) {
+          return getSource(operand).getDefiningOp() == before;
+        });
+      });
+}
+
 /// Makes `group`, launches in order, one launch at the builder's place.
 static kernel::PersistentOp join(OpBuilder &builder,
                                  ArrayRef<Operation *> group) {
@@ -213,7 +224,7 @@ FuseSmallLaunches::findGroups(Block &block) const {
       ArrayRef<Operation *> group = rest.take_front(
           std::min<size_t>(rest.size(), std::max<int64_t>(mostLaunches, 1)));
       rest = rest.drop_front(group.size());
-      if (!isWrittenOver(group)) {
+      if (!isWrittenOver(group) && (groupChains || !isChain(group))) {
         groups.emplace_back(group);
         continue;
       }
@@ -227,7 +238,8 @@ FuseSmallLaunches::findGroups(Block &block) const {
     if (group.size() == 1 && isCandidate(group.front()))
       reportMissed(fusionName, group.front(),
                    findObstacle(group.front())
-                       .value_or("no small launch can stand beside it"));
+                       .value_or("no small launch that need not wait for it "
+                                 "can stand beside it"));
   return groups;
 }
 

@@ -1,5 +1,5 @@
-// RUN: epifold-opt %s --epifold-fuse-small-launches=most-launches=3 | FileCheck %s
-// RUN: epifold-opt %s --epifold-fuse-small-launches=most-launches=3 %{verify-remarks}
+// RUN: epifold-opt %s --epifold-fuse-small-launches="most-launches=3 group-chains" | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-small-launches="most-launches=3 group-chains" %{verify-remarks}
 
 // Launches that stay alone, each function named by the cause.
 
@@ -13,7 +13,7 @@
 // CHECK: return
 func.func @hasNoNeighbour(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %1 = kernel.softmax ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4x8xf32>) {accuracy = 1 : i32} -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
@@ -27,7 +27,7 @@ func.func @hasNoNeighbour(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK: return
 func.func @isAroundAProduct(%x: tensor<4x8xf32>, %w: tensor<65x8xf32>) -> tensor<4xf32> {
   %0 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %1 = kernel.softmax ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4x8xf32>) {accuracy = 1 : i32} -> tensor<4x8xf32>
   %2 = kernel.empty affine_map<() -> (4, 65)> : tensor<4x65xf32>
   %3 = kernel.gemm a(%1 : tensor<4x8xf32>) b(%w : tensor<65x8xf32>) outs(%2 : tensor<4x65xf32>) attributes {indexing_maps = [#rn]} {
@@ -35,7 +35,7 @@ func.func @isAroundAProduct(%x: tensor<4x8xf32>, %w: tensor<65x8xf32>) -> tensor
     kernel.yield %acc : f32
   } -> tensor<4x65xf32>
   %4 = kernel.empty affine_map<() -> (4)> : tensor<4xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %5 = kernel.row_reduce ins(%3 : tensor<4x65xf32>) outs(%4 : tensor<4xf32>) -> tensor<4xf32>
   return %5 : tensor<4xf32>
 }
@@ -50,7 +50,7 @@ func.func @areProductsOfExperts(%x: tensor<?x8xf32>, %w: tensor<2x8x8xf32>, %o: 
     kernel.yield %acc : f32
   } -> tensor<?x8xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0)> : tensor<?xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %3 = kernel.row_reduce ins(%1 : tensor<?x8xf32>) outs(%2 : tensor<?xf32>) -> tensor<?xf32>
   return %3 : tensor<?xf32>
 }
@@ -66,7 +66,7 @@ func.func @movesMuchMemory(%x: tensor<?x516xf32>) -> tensor<?xf32> {
   // expected-remark@+1 {{it moves so much memory that it wants all threads of the device}}
   %1 = kernel.softmax ins(%x : tensor<?x516xf32>) outs(%0 : tensor<?x516xf32>) {accuracy = 1 : i32} -> tensor<?x516xf32>
   %2 = kernel.empty affine_map<()[s0] -> (s0)> : tensor<?xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %3 = kernel.row_reduce ins(%1 : tensor<?x516xf32>) outs(%2 : tensor<?xf32>) -> tensor<?xf32>
   return %3 : tensor<?xf32>
 }
@@ -81,7 +81,7 @@ func.func @writesAPart(%x: tensor<4x8xf32>, %o: tensor<8xf32>) -> (tensor<4xf32>
   // expected-remark@+1 {{it writes a part of a buffer}}
   %1 = kernel.row_reduce ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
   %2 = kernel.empty affine_map<() -> (4)> : tensor<4xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %3 = kernel.row_reduce ins(%x : tensor<4x8xf32>) outs(%2 : tensor<4xf32>) {square} -> tensor<4xf32>
   return %1, %3 : tensor<4xf32>, tensor<4xf32>
 }
@@ -94,12 +94,12 @@ func.func @writesAPart(%x: tensor<4x8xf32>, %o: tensor<8xf32>) -> (tensor<4xf32>
 // CHECK: return
 func.func @isWrittenOver(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %0 = kernel.empty affine_map<() -> (4, 8)> : tensor<4x8xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %1 = kernel.map ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4x8xf32>) attributes {domain = 0 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%v: f32):
     kernel.yield %v : f32
   } -> tensor<4x8xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %2 = kernel.map ins(%x : tensor<4x8xf32>) outs(%1 : tensor<4x8xf32>) attributes {domain = 0 : i64, indexing_maps = [#id, #id]} {
   ^bb0(%v: f32):
     kernel.yield %v : f32
@@ -125,7 +125,7 @@ func.func @isOneTooMany(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>, t
   // expected-remark@+1 {{is one of 3 launches in one}}
   %c = kernel.row_reduce ins(%x : tensor<4x8xf32>) outs(%c0 : tensor<4xf32>) {mean} -> tensor<4xf32>
   %d0 = kernel.empty affine_map<() -> (4)> : tensor<4xf32>
-  // expected-remark@+1 {{no small launch can stand beside it}}
+  // expected-remark@+1 {{no small launch that need not wait for it can stand beside it}}
   %d = kernel.row_reduce ins(%x : tensor<4x8xf32>) outs(%d0 : tensor<4xf32>) {square, mean} -> tensor<4xf32>
   return %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -1,4 +1,4 @@
-// RUN: epifold-opt %s --epifold-fuse-small-launches | FileCheck %s
+// RUN: epifold-opt %s --epifold-fuse-small-launches=group-chains | FileCheck %s
 
 // Launches that become parts of one, and the order they come in.
 

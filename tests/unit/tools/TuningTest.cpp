@@ -84,6 +84,7 @@ Graph layer() {
 TEST(TuningTest, ProductsHaveRowsLaunchesAndSchedules) {
   CompileOptions options;
   options.targets = {"sm_90a", "sm_80"};
+  options.fusion = "all,-fuse-small-launches"; // The router's stays a launch.
   Graph graph = layer();
   Expected<std::vector<ProductReport>> products = listProducts(graph, options);
   ASSERT_TRUE(products) << products.error().message();

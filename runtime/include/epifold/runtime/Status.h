@@ -32,7 +32,11 @@ struct StatusWord {
   int64_t barrier = 0; ///< Arrivals, where blocks wait for one another.
 
   bool ok() const { return bits == 0; }
-  bool operator==(const StatusWord &) const = default;
+  /// Of what a run reports; how often its blocks waited is their own matter.
+  bool operator==(const StatusWord &other) const {
+    return bits == other.bits && firstNanRow == other.firstNanRow &&
+           firstIndexRow == other.firstIndexRow;
+  }
 };
 static_assert(sizeof(StatusWord) == 32);
 
