@@ -13,7 +13,9 @@ LaunchSchedule::LaunchSchedule(Block &block,
   for (Operation &op : block)
     if (isa<DestinationStyleOpInterface>(op)) {
       numbers[&op] = launches.size();
-      launches.push_back({&op, isSmall(&op)});
+      Launch &launch = launches.emplace_back();
+      launch.op = &op;
+      launch.isSmall = isSmall(&op);
     }
   for (auto [number, launch] : llvm::enumerate(launches)) {
     for (Value operand : launch.op->getOperands())
@@ -103,8 +105,9 @@ SmallVector<Operation *> LaunchSchedule::getLaunches(unsigned level,
   for (const Launch &launch : launches)
     if (launch.level == level && launch.isSmall == small)
       found.push_back(&launch);
-  llvm::stable_sort(found, [](const Launch *a, const Launch *b) {
-    return a->depth < b->depth;
+  // They lie in the block's order, which decides among equals.
+  llvm::sort(found, [](const Launch *a, const Launch *b) {
+    return std::pair(a->depth, a) < std::pair(b->depth, b);
   });
   return llvm::map_to_vector(found,
                              [](const Launch *launch) { return launch->op; });

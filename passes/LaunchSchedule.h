@@ -31,8 +31,8 @@ public:
 
 private:
   struct Launch {
-    mlir::Operation *op;
-    bool isSmall;
+    mlir::Operation *op = nullptr;
+    bool isSmall = false;
     unsigned level = 0;
     unsigned depth = 0; ///< Of a small launch in its level.
     /// Numbers of the launches that must come before.

@@ -22,10 +22,10 @@ struct TuningEntry {
   /// Of all groups together where they are ragged. The schedule is for launches
   /// of more than half and at most twice as many rows.
   int64_t rows = 0;
-  std::string schedule; ///< As `listProducts` prints it.
-  double ms = 0;        ///< Of the product's launches in a run.
-  double defaultMs = 0; ///< Of the same launches without tuning.
-  std::string device;   ///< The chip's name.
+  std::string schedule;    ///< As `listProducts` prints it.
+  double ms = 0;           ///< Of the product's launches in a run.
+  double defaultMs = 0;    ///< Of the same launches without tuning.
+  std::string device = {}; ///< The chip's name.
 };
 
 /// The content of a tuning file: JSON with a version and a list of entries,
