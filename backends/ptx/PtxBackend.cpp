@@ -222,7 +222,7 @@ KernelEmission::emitImage(ModuleOp module, const std::string &target,
       return op->emitOpError("gave PTX that does not assemble: ")
              << report.error;
     for (const std::string &remark : report.remarks)
-      remarks.push_back(target + ": " + remark);
+      remarks.push_back((target + llvm::Twine(": ") + remark).str());
   }
   return KernelImage{target, std::move(text->ptx)};
 }
@@ -290,7 +290,9 @@ epifold::ptx::emitKernel(Operation *op, const EmitOptions &options,
       return op->emitError("unknown PTX target '")
              << target << "'; name one of sm_80, sm_86, sm_89, sm_90a, …";
   std::optional<std::string> ptxas;
-  if (options.checkWithPtxas && !(ptxas = findPtxas(options.ptxasPath)))
+  if (options.checkWithPtxas)
+    ptxas = findPtxas(options.ptxasPath);
+  if (options.checkWithPtxas && !ptxas)
     return op->emitError("PTX is to be checked, but ptxas is neither in PATH "
                          "nor in /usr/local/cuda/bin");
   return KernelEmission(op, options, tuned, ptxas).run();
