@@ -28,8 +28,8 @@ public:
   WgmmaOperands(KernelBuilder &b, const GemmProblem &problem,
                 const GemmSchedule &schedule, int64_t threads);
 
-  /// Whether cp.async copies A: then all threads copy, and
-  /// each arrives at the slab's barrier when its own copies are done.
+  /// Whether cp.async copies A: then all threads copy, and each arrives at the
+  /// slab's barrier when its own copies are done.
   bool usesThreads() const { return problem.hasGather; }
   /// Arrivals at the barrier of a slab's stage.
   int64_t arrivals() const { return 1 + (usesThreads() ? threads : 0); }
