@@ -20,8 +20,9 @@ constexpr int64_t kThreads = 256;
 /// Threads that a multiprocessor is to hold. They keep memory busy, and 64
 /// registers each are enough for all that works row by row.
 constexpr int64_t kThreadsPerProcessor = 1024;
-/// The same where a product is inside, whose accumulators are in registers.
-constexpr int64_t kProductThreadsPerProcessor = 512;
+/// The same where a product is inside, whose accumulators are in registers, or
+/// numbers of two registers each.
+constexpr int64_t kWideThreadsPerProcessor = 512;
 
 class PersistentEmitter {
 public:
@@ -241,12 +242,15 @@ void PersistentEmitter::shareMemory() {
 }
 
 KernelSource PersistentEmitter::emit() {
-  bool hasProduct = llvm::any_of(phases, [](LaunchPhase &phase) {
-    return isa<kernel::GemmOp>(phase.getOp().getOperation());
+  bool isWide = llvm::any_of(phases, [](LaunchPhase &phase) {
+    auto inner = phase.getOp();
+    return isa<kernel::GemmOp>(inner.getOperation()) ||
+           llvm::any_of(inner->getOperandTypes(), [](Type type) {
+             return cast<ShapedType>(type).getElementType().isF64();
+           });
   });
   b.setMinBlocksPerProcessor(std::max<int64_t>(
-      1, (hasProduct ? kProductThreadsPerProcessor : kThreadsPerProcessor) /
-             threads));
+      1, (isWide ? kWideThreadsPerProcessor : kThreadsPerProcessor) / threads));
   shareMemory();
   blocksBefore = b.i32(0);
   for (LaunchPhase &phase : phases) {
