@@ -17,8 +17,8 @@ using namespace epifold;
 using namespace epifold::ptx;
 
 namespace {
-/// An H200 in units of its clock, from measurements where the data sheet has no
-/// figure.
+/// An H200 in units of its clock. Where the data sheet has no figure they were
+/// fitted to measured kernels (docs/hopper.md); start and epilogue are guesses.
 struct Hopper {
   static constexpr int64_t kProcessors = 132;
   static constexpr int64_t kSharedBytes = 227 * 1024;
