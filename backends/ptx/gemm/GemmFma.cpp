@@ -7,8 +7,6 @@
 #include "backends/ptx/gemm/GemmEpilogue.h"
 #include "backends/ptx/gemm/SlabCopier.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
@@ -158,32 +156,13 @@ FmaEmitter::Values FmaEmitter::computeSlab(ValueRange accumulators, Value index,
       whole, part);
 }
 
-/// `stages - 1` slabs are on their way while one is computed. After the wait of
-/// iteration i slab i is complete in every thread's view once all passed the
-/// barrier, which also says that slab i - 1 is read and its stage free.
 FmaEmitter::Values FmaEmitter::mainLoop() {
-  int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 1;
-  auto startOf = [&](Value slab) {
-    return b.mul(b.rem(slab, b.i32(schedule.stages)),
-                 b.i32(copier.stageBytes()));
-  };
-  for (int64_t slab : llvm::seq(ahead)) {
-    if (slab < slabs)
-      copier.copySlab(b.i32(slab), startOf(b.i32(slab)));
-    NVVM::CpAsyncCommitGroupOp::create(b);
-  }
   Values zeros(problem.products * rowsOfThread * columnsOfThread,
                b.constant(problem.accumulator, 0));
-  return b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), zeros,
-                   [&](Value index, ValueRange carried) {
-                     NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
-                     b.barrier();
-                     Value next = b.add(index, b.i32(ahead));
-                     b.ifThen(b.lt(next, b.i32(slabs)),
-                              [&] { copier.copySlab(next, startOf(next)); });
-                     NVVM::CpAsyncCommitGroupOp::create(b);
-                     return computeSlab(carried, index, startOf(index));
-                   });
+  return copier.forEachSlab(
+      zeros, [&](ValueRange carried, Value index, Value stageStart) {
+        return computeSlab(carried, index, stageStart);
+      });
 }
 
 void FmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {

@@ -164,32 +164,13 @@ MmaEmitter::Values MmaEmitter::computeSlab(ValueRange accumulators, Value index,
       [&] { return half; });
 }
 
-/// `stages - 1` slabs are on their way while one is computed. After the wait of
-/// iteration i slab i is complete in every thread's view once all passed the
-/// barrier, which also says that slab i - 1 is read and its stage free.
 MmaEmitter::Values MmaEmitter::mainLoop() {
-  int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 1;
-  auto startOf = [&](Value slab) {
-    return b.mul(b.rem(slab, b.i32(schedule.stages)),
-                 b.i32(copier.stageBytes()));
-  };
-  for (int64_t slab : llvm::seq(ahead)) {
-    if (slab < slabs)
-      copier.copySlab(b.i32(slab), startOf(b.i32(slab)));
-    NVVM::CpAsyncCommitGroupOp::create(b);
-  }
   int64_t count = problem.products * rowFragments * columnFragments * 4;
   Values zeros(count, b.constant(b.getF32Type(), 0));
-  return b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), zeros,
-                   [&](Value index, ValueRange carried) {
-                     NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
-                     b.barrier();
-                     Value next = b.add(index, b.i32(ahead));
-                     b.ifThen(b.lt(next, b.i32(slabs)),
-                              [&] { copier.copySlab(next, startOf(next)); });
-                     NVVM::CpAsyncCommitGroupOp::create(b);
-                     return computeSlab(carried, index, startOf(index));
-                   });
+  return copier.forEachSlab(
+      zeros, [&](ValueRange carried, Value index, Value stageStart) {
+        return computeSlab(carried, index, stageStart);
+      });
 }
 
 void MmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {

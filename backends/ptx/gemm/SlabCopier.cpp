@@ -166,3 +166,30 @@ void SlabCopier::copySlab(Value index, Value stageStart) {
         b.ifThen(b.lt(lineOfPiece(i), b.i32(panel.lines)), copy);
     }
 }
+
+/// `stages - 1` slabs are on their way while one is computed. After the wait of
+/// iteration i slab i is complete in every thread's view once all passed the
+/// barrier, which also says that slab i - 1 is read and its stage free.
+KernelBuilder::Values SlabCopier::forEachSlab(
+    ValueRange inits,
+    llvm::function_ref<KernelBuilder::Values(ValueRange, Value, Value)> body) {
+  int64_t slabs = countSlabs(problem, schedule), ahead = schedule.stages - 1;
+  auto startOf = [&](Value slab) {
+    return b.mul(b.rem(slab, b.i32(schedule.stages)), b.i32(stageBytes()));
+  };
+  for (int64_t slab : llvm::seq(ahead)) {
+    if (slab < slabs)
+      copySlab(b.i32(slab), startOf(b.i32(slab)));
+    NVVM::CpAsyncCommitGroupOp::create(b);
+  }
+  return b.forLoop(b.i32(0), b.i32(slabs), b.i32(1), inits,
+                   [&](Value index, ValueRange carried) {
+                     NVVM::CpAsyncWaitGroupOp::create(b, ahead - 1);
+                     b.barrier();
+                     Value next = b.add(index, b.i32(ahead));
+                     b.ifThen(b.lt(next, b.i32(slabs)),
+                              [&] { copySlab(next, startOf(next)); });
+                     NVVM::CpAsyncCommitGroupOp::create(b);
+                     return body(carried, index, startOf(index));
+                   });
+}

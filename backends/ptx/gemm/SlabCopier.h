@@ -65,6 +65,15 @@ public:
   /// part of the thread's next cp.async group, or done at once when rows of
   /// 16-bit elements cannot be read in pieces.
   void copySlab(mlir::Value index, mlir::Value stageStart);
+  /// Calls `body(carried, index, stageStart)` for every slab of the located
+  /// tile in turn, once it is in its stage, while later ones are on their way;
+  /// returns the last carried values. For schedules all of whose threads copy
+  /// and compute.
+  KernelBuilder::Values forEachSlab(
+      mlir::ValueRange inits,
+      llvm::function_ref<KernelBuilder::Values(
+          mlir::ValueRange carried, mlir::Value index, mlir::Value stageStart)>
+          body);
 
 private:
   using Value = mlir::Value;
