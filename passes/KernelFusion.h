@@ -18,6 +18,10 @@ void populateFuseElementwiseChainsPatterns(mlir::RewritePatternSet &patterns);
 /// products that share their input and meet in one launch become one product.
 void populateFuseGlueIntoEpiloguePatterns(mlir::RewritePatternSet &patterns);
 
+/// What a launch widens before it stores is stored narrow and widened by its
+/// readers.
+void populateFuseCastsIntoReadersPatterns(mlir::RewritePatternSet &patterns);
+
 /// Rows that a product alone reads are gathered as it loads them.
 void populateFuseGatherIntoProductPatterns(mlir::RewritePatternSet &patterns);
 

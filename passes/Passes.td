@@ -122,6 +122,34 @@ def FuseGlueIntoEpiloguePass : Pass<"epifold-fuse-glue-into-epilogue", "::mlir::
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def FuseCastsIntoReadersPass : Pass<"epifold-fuse-casts-into-readers", "::mlir::func::FuncOp"> {
+  let summary = "Stores values as narrow as they were rounded";
+  let description = [{
+    A launch whose last step widens a rounded value stores the narrow value, and the elementwise launches and epilogues that
+    read it widen it: half the bytes both ways, and the same bits. Refused where something reads the wide type itself, as the
+    operand of a product, and where the launch writes a part of a buffer.
+
+    ```mlir
+    // before
+    %y = kernel.gemm a(%x) b(%w) outs(%0 : tensor<?x8xf32>) … {
+    ^bb0(%acc: f32):
+      %1 = arith.truncf %acc : f32 to bf16
+      %2 = arith.extf %1 : bf16 to f32
+      kernel.yield %2 : f32
+    }
+    %z = kernel.map ins(%y : tensor<?x8xf32>) … { ^bb0(%a: f32): … }
+    // after
+    %y = kernel.gemm a(%x) b(%w) outs(%0 : tensor<?x8xbf16>) … {
+    ^bb0(%acc: f32):
+      %1 = arith.truncf %acc : f32 to bf16
+      kernel.yield %1 : bf16
+    }
+    %z = kernel.map ins(%y : tensor<?x8xbf16>) … { ^bb0(%a: bf16): %2 = arith.extf %a : bf16 to f32 … }
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FuseGatherIntoProductPass : Pass<"epifold-fuse-gather-into-product", "::mlir::func::FuncOp"> {
   let summary = "Lets products gather the rows they read";
   let description = [{

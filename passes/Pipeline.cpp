@@ -19,7 +19,7 @@ using namespace epifold;
 static constexpr llvm::StringLiteral graphFusions[] = {"fold-experts"};
 static constexpr llvm::StringLiteral kernelFusions[] = {
     "fuse-elementwise-chains", "fuse-glue-into-epilogue",
-    "fuse-gather-into-product"};
+    "fuse-casts-into-readers", "fuse-gather-into-product"};
 
 std::vector<std::string> epifold::getFusionNames() {
   std::vector<std::string> names;
@@ -115,6 +115,10 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
     manager.addNestedPass<func::FuncOp>(createFuseElementwiseChainsPass());
   if (enabled.contains("fuse-glue-into-epilogue"))
     manager.addNestedPass<func::FuncOp>(createFuseGlueIntoEpiloguePass());
+
+  // What is left to be stored is known when epilogues have taken their glue.
+  if (enabled.contains("fuse-casts-into-readers"))
+    manager.addNestedPass<func::FuncOp>(createFuseCastsIntoReadersPass());
 
   // When gate and up have become one product that alone reads the rows.
   if (enabled.contains("fuse-gather-into-product"))
