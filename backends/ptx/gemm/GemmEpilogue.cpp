@@ -12,73 +12,13 @@ using namespace epifold::ptx;
 namespace {
 /// The dimensions of a product's indexing maps.
 enum : unsigned { kGroupDim, kRowDim, kColumnDim };
-
-/// An extra or an out.
-struct Access {
-  unsigned operand;
-  AffineMap map;
-  Movement alongRow, alongColumn;
-  /// Runs of columns are one access.
-  bool isVector;
-};
-
-class EpilogueEmitter {
-public:
-  EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem,
-                  const GemmTile &tile, const AccumulatorLayout &layout);
-  void emit(AccumulatorAt accumulator);
-  void emit(AccumulatorAt accumulator, RoundStore &store);
-
-private:
-  using Value = mlir::Value;
-  using Values = KernelBuilder::Values;
-
-  /// Columns that are stored under one condition.
-  int64_t guardedColumns() const {
-    return problem.columns % layout.runLength == 0 ? layout.runLength : 1;
-  }
-  Access describe(unsigned operand, AffineMap map);
-  Value columnAt(int64_t run, int64_t lane) {
-    return b.add(layout.column, b.i64(layout.runs[run] + lane));
-  }
-  Value isInside(Value column) {
-    return layout.isFull ? b.i1(true) : b.lt(column, b.i64(problem.columns));
-  }
-  Value offsetAt(const Access &access, Value rowOffset, Value row, int64_t run,
-                 int64_t lane);
-  Value rowOffset(const Access &access, Value row);
-  Values loadRun(const Access &access, Value rowOffset, Value row, int64_t run,
-                 int64_t lane, int64_t count);
-  /// What a row's extras and outs need: offsets of the thread's first column,
-  /// and the values of extras that depend on the row alone.
-  struct Row {
-    Value number;
-    SmallVector<Value> offsets, values;
-  };
-
-  void loadColumnVectors();
-  Row openRow(int64_t row);
-  void emitRow(int64_t row, AccumulatorAt accumulator);
-  SmallVector<Values> computePiece(const Row &place, int64_t row, int64_t run,
-                                   int64_t lane, int64_t count,
-                                   AccumulatorAt accumulator);
-  void storePiece(const Row &place, int64_t run, int64_t lane, int64_t count,
-                  ArrayRef<Values> results);
-
-  KernelBuilder &b;
-  const GemmProblem &problem;
-  const GemmTile &tile;
-  const AccumulatorLayout &layout;
-  SmallVector<Access> extras, outs;
-  /// For each extra that depends on no row: its values by run.
-  SmallVector<SmallVector<Values>> columnVectors;
-};
 } // namespace
 
-EpilogueEmitter::EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem,
-                                 const GemmTile &tile,
-                                 const AccumulatorLayout &layout)
-    : b(b), problem(problem), tile(tile), layout(layout) {
+GemmEpilogue::GemmEpilogue(KernelBuilder &b, const GemmProblem &problem,
+                           const GemmTile &tile,
+                           const AccumulatorLayout &layout)
+    : b(b), problem(problem), tile(tile), layout(layout),
+      isFull(layout.isFull) {
   kernel::GemmOp op = problem.op;
   for (auto [i, map] :
        llvm::enumerate(op.getIndexingMaps().getAsValueRange<AffineMapAttr>())) {
@@ -89,7 +29,7 @@ EpilogueEmitter::EpilogueEmitter(KernelBuilder &b, const GemmProblem &problem,
   }
 }
 
-Access EpilogueEmitter::describe(unsigned operand, AffineMap map) {
+GemmEpilogue::Access GemmEpilogue::describe(unsigned operand, AffineMap map) {
   Access access{operand, map, movementAlong(map, kRowDim),
                 movementAlong(map, kColumnDim), false};
   access.isVector = guardedColumns() > 1 &&
@@ -101,15 +41,15 @@ Access EpilogueEmitter::describe(unsigned operand, AffineMap map) {
 
 /// The offset of the thread's first column, from which the others follow by
 /// constants when the column moves linearly.
-Value EpilogueEmitter::rowOffset(const Access &access, Value row) {
+Value GemmEpilogue::rowOffset(const Access &access, Value row) {
   if (access.alongColumn == Movement::Other)
     return {};
   return elementOffset(b, access.operand, access.map,
                        {tile.group, row, layout.column}, tile.group);
 }
 
-Value EpilogueEmitter::offsetAt(const Access &access, Value rowOffset,
-                                Value row, int64_t run, int64_t lane) {
+Value GemmEpilogue::offsetAt(const Access &access, Value rowOffset, Value row,
+                             int64_t run, int64_t lane) {
   if (access.alongColumn == Movement::Other)
     return elementOffset(b, access.operand, access.map,
                          {tile.group, row, columnAt(run, lane)}, tile.group);
@@ -117,10 +57,10 @@ Value EpilogueEmitter::offsetAt(const Access &access, Value rowOffset,
   return b.add(rowOffset, b.mul(stride, b.i64(layout.runs[run] + lane)));
 }
 
-EpilogueEmitter::Values EpilogueEmitter::loadRun(const Access &access,
-                                                 Value rowOffset, Value row,
-                                                 int64_t run, int64_t lane,
-                                                 int64_t count) {
+GemmEpilogue::Values GemmEpilogue::loadRun(const Access &access,
+                                           Value rowOffset, Value row,
+                                           int64_t run, int64_t lane,
+                                           int64_t count) {
   Type element = b.elementType(access.operand);
   if (access.isVector)
     return b.loadVector(
@@ -139,8 +79,8 @@ EpilogueEmitter::Values EpilogueEmitter::loadRun(const Access &access,
 /// otherwise have changed it for all that LLVM knows. A run outside the product
 /// reads the tile's first columns. A thread with many columns has no registers
 /// for that, nor many rows to share the values.
-void EpilogueEmitter::loadColumnVectors() {
-  columnVectors.resize(extras.size());
+void GemmEpilogue::loadColumnVectors() {
+  columnVectors.assign(extras.size(), {});
   constexpr int64_t kMostColumns = 16;
   if (int64_t(layout.runs.size()) * layout.runLength > kMostColumns)
     return;
@@ -167,23 +107,44 @@ void EpilogueEmitter::loadColumnVectors() {
   }
 }
 
-EpilogueEmitter::Row EpilogueEmitter::openRow(int64_t row) {
+/// A row outside reads the tile's first one.
+void GemmEpilogue::loadRowValues() {
+  constexpr size_t kMostRows = 4;
+  if (layout.rows.size() > kMostRows)
+    return;
+  for (Value rowInTile : layout.rows) {
+    Value row = b.add(tile.row, rowInTile);
+    Value known = b.select(b.lt(row, tile.rowEnd), row, tile.row);
+    Values &values = rowValues.emplace_back();
+    for (const Access &access : extras)
+      values.push_back(
+          access.alongColumn == Movement::None
+              ? b.loadElement(access.operand, rowOffset(access, known))
+              : Value());
+  }
+}
+
+GemmEpilogue::Row GemmEpilogue::openRow(int64_t row) {
   Row place;
   place.number = b.add(tile.row, layout.rows[row]);
   for (const Access &access : llvm::concat<const Access>(extras, outs))
     place.offsets.push_back(rowOffset(access, place.number));
-  for (auto [i, access] : llvm::enumerate(extras))
-    place.values.push_back(access.alongColumn == Movement::None
-                               ? b.loadElement(access.operand, place.offsets[i])
-                               : Value());
+  for (auto [i, access] : llvm::enumerate(extras)) {
+    Value value;
+    if (access.alongColumn == Movement::None)
+      value = rowValues.empty()
+                  ? b.loadElement(access.operand, place.offsets[i])
+                  : rowValues[row][i];
+    place.values.push_back(value);
+  }
   return place;
 }
 
 /// Each out's values of `count` columns from lane `lane` of a run on.
-SmallVector<EpilogueEmitter::Values>
-EpilogueEmitter::computePiece(const Row &place, int64_t row, int64_t run,
-                              int64_t lane, int64_t count,
-                              AccumulatorAt accumulator) {
+SmallVector<GemmEpilogue::Values>
+GemmEpilogue::computePiece(const Row &place, int64_t row, int64_t run,
+                           int64_t lane, int64_t count,
+                           AccumulatorAt accumulator) {
   SmallVector<Values> loaded(extras.size()), results(outs.size());
   for (auto [i, access] : llvm::enumerate(extras)) {
     if (place.values[i])
@@ -208,8 +169,8 @@ EpilogueEmitter::computePiece(const Row &place, int64_t row, int64_t run,
   return results;
 }
 
-void EpilogueEmitter::storePiece(const Row &place, int64_t run, int64_t lane,
-                                 int64_t count, ArrayRef<Values> results) {
+void GemmEpilogue::storePiece(const Row &place, int64_t run, int64_t lane,
+                              int64_t count, ArrayRef<Values> results) {
   for (auto [i, access] : llvm::enumerate(outs)) {
     Value rowOffset = place.offsets[extras.size() + i];
     Type element = b.elementType(access.operand);
@@ -224,7 +185,7 @@ void EpilogueEmitter::storePiece(const Row &place, int64_t run, int64_t lane,
   }
 }
 
-void EpilogueEmitter::emitRow(int64_t row, AccumulatorAt accumulator) {
+void GemmEpilogue::emitRow(int64_t row, AccumulatorAt accumulator) {
   Value number = b.add(tile.row, layout.rows[row]);
   b.ifThen(b.lt(number, tile.rowEnd), [&] {
     Row place = openRow(row);
@@ -240,7 +201,8 @@ void EpilogueEmitter::emitRow(int64_t row, AccumulatorAt accumulator) {
 
 /// Runs outside, rows inside: what depends on the column alone is the same for
 /// all rows of a round.
-void EpilogueEmitter::emit(AccumulatorAt accumulator, RoundStore &store) {
+void GemmEpilogue::emit(AccumulatorAt accumulator, RoundStore &store) {
+  isFull = true;
   loadColumnVectors();
   SmallVector<Row> places;
   for (int64_t row : llvm::seq(layout.rows.size()))
@@ -260,22 +222,9 @@ void EpilogueEmitter::emit(AccumulatorAt accumulator, RoundStore &store) {
   }
 }
 
-void EpilogueEmitter::emit(AccumulatorAt accumulator) {
+void GemmEpilogue::emit(AccumulatorAt accumulator) {
+  isFull = layout.isFull;
   loadColumnVectors();
   for (int64_t row : llvm::seq(layout.rows.size()))
     emitRow(row, accumulator);
-}
-
-void epifold::ptx::emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
-                                const GemmTile &tile,
-                                const AccumulatorLayout &layout,
-                                AccumulatorAt accumulator) {
-  EpilogueEmitter(b, problem, tile, layout).emit(accumulator);
-}
-
-void epifold::ptx::emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
-                                const GemmTile &tile,
-                                const AccumulatorLayout &layout,
-                                AccumulatorAt accumulator, RoundStore &store) {
-  EpilogueEmitter(b, problem, tile, layout).emit(accumulator, store);
 }

@@ -42,18 +42,81 @@ public:
   virtual void endRound(int64_t round) = 0;
 };
 
-/// Emits loads of extras, the region, and guarded stores for all of a thread's
-/// accumulators. Extras that depend on the column alone are loaded once a
+/// The epilogue of one thread's part of a tile: loads of extras, the region,
+/// and guarded stores. Extras that depend on the column alone are loaded once a
 /// thread, those that depend on the row alone once a row.
-void emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
-                  const GemmTile &tile, const AccumulatorLayout &layout,
-                  AccumulatorAt accumulator);
+class GemmEpilogue {
+public:
+  GemmEpilogue(KernelBuilder &b, const GemmProblem &problem,
+               const GemmTile &tile, const AccumulatorLayout &layout);
 
-/// The same for a tile all of whose rows and columns exist, with the results of
-/// the only out given to `store`.
-void emitEpilogue(KernelBuilder &b, const GemmProblem &problem,
-                  const GemmTile &tile, const AccumulatorLayout &layout,
-                  AccumulatorAt accumulator, RoundStore &store);
+  /// Loads what depends on the row alone ahead of `emit`, where a thread has
+  /// few rows: with the sums still to be computed, nobody waits for it.
+  void loadRowValues();
+
+  void emit(AccumulatorAt accumulator);
+  /// The same for a part all of whose rows and columns exist, with the results
+  /// of the only out given to `store`.
+  void emit(AccumulatorAt accumulator, RoundStore &store);
+
+private:
+  using Value = mlir::Value;
+  using Values = KernelBuilder::Values;
+
+  /// An extra or an out.
+  struct Access {
+    unsigned operand;
+    mlir::AffineMap map;
+    Movement alongRow, alongColumn;
+    /// Runs of columns are one access.
+    bool isVector;
+  };
+  /// What a row's extras and outs need: offsets of the thread's first column,
+  /// and the values of extras that depend on the row alone.
+  struct Row {
+    Value number;
+    llvm::SmallVector<Value> offsets, values;
+  };
+
+  /// Columns that are stored under one condition.
+  int64_t guardedColumns() const {
+    return problem.columns % layout.runLength == 0 ? layout.runLength : 1;
+  }
+  Access describe(unsigned operand, mlir::AffineMap map);
+  Value columnAt(int64_t run, int64_t lane) {
+    return b.add(layout.column, b.i64(layout.runs[run] + lane));
+  }
+  Value isInside(Value column) {
+    return isFull ? b.i1(true) : b.lt(column, b.i64(problem.columns));
+  }
+  Value offsetAt(const Access &access, Value rowOffset, Value row, int64_t run,
+                 int64_t lane);
+  Value rowOffset(const Access &access, Value row);
+  Values loadRun(const Access &access, Value rowOffset, Value row, int64_t run,
+                 int64_t lane, int64_t count);
+  void loadColumnVectors();
+  Row openRow(int64_t row);
+  void emitRow(int64_t row, AccumulatorAt accumulator);
+  llvm::SmallVector<Values> computePiece(const Row &place, int64_t row,
+                                         int64_t run, int64_t lane,
+                                         int64_t count,
+                                         AccumulatorAt accumulator);
+  void storePiece(const Row &place, int64_t run, int64_t lane, int64_t count,
+                  llvm::ArrayRef<Values> results);
+
+  KernelBuilder &b;
+  const GemmProblem &problem;
+  const GemmTile &tile;
+  const AccumulatorLayout &layout;
+  /// No column is outside the product.
+  bool isFull;
+  llvm::SmallVector<Access> extras, outs;
+  /// For each extra that depends on no row: its values by run.
+  llvm::SmallVector<llvm::SmallVector<Values>> columnVectors;
+  /// For each row, if they were loaded early: the values of each extra that
+  /// depends on the row alone.
+  llvm::SmallVector<Values> rowValues;
+};
 
 } // namespace epifold::ptx
 

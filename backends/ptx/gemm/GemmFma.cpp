@@ -181,9 +181,8 @@ void FmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
     layout.runs.push_back(column * kLineStep);
   layout.runLength = piece;
   layout.isFull = problem.columns % schedule.tileColumns == 0;
-  emitEpilogue(
-      b, problem, tile, layout,
-      [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
+  GemmEpilogue(b, problem, tile, layout)
+      .emit([&](int64_t product, int64_t row, int64_t run, int64_t lane) {
         return accumulators[accumulatorIndex(product, row, run * piece + lane)];
       });
 }

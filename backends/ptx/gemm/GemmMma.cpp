@@ -187,11 +187,11 @@ void MmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
     layout.runs.push_back(column * kMmaColumns);
   layout.runLength = 2;
   layout.isFull = problem.columns % schedule.tileColumns == 0;
-  emitEpilogue(b, problem, tile, layout,
-               [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
-                 return accumulators[accumulatorIndex(product, row / 2, run) +
-                                     row % 2 * 2 + lane];
-               });
+  GemmEpilogue(b, problem, tile, layout)
+      .emit([&](int64_t product, int64_t row, int64_t run, int64_t lane) {
+        return accumulators[accumulatorIndex(product, row / 2, run) +
+                            row % 2 * 2 + lane];
+      });
 }
 
 KernelSource MmaEmitter::emit() {

@@ -31,6 +31,11 @@ static Value deviceRows(KernelBuilder &b, const GemmProblem &problem) {
   return b.size(problem.a, problem.hasGroupedA ? 1 : 0);
 }
 
+static int64_t columnTilesOf(const GemmProblem &problem,
+                             const GemmSchedule &schedule) {
+  return llvm::divideCeil(problem.columns, schedule.tileColumns);
+}
+
 static bool searchesGroup(const GemmProblem &problem) {
   return problem.isRagged && !problem.hasGroup;
 }
@@ -38,15 +43,15 @@ static bool searchesGroup(const GemmProblem &problem) {
 /// Blocks that stay count tiles of up to so many groups.
 static constexpr int64_t kMostCountedGroups = 1024;
 
-static bool countsTiles(const GemmProblem &problem,
-                        const GemmSchedule &schedule) {
+bool TileWalk::countsTiles(const GemmProblem &problem,
+                           const GemmSchedule &schedule) {
   return searchesGroup(problem) && schedule.residentBlocks &&
          problem.groups <= kMostCountedGroups;
 }
 
 int64_t TileWalk::sharedBytes(const GemmProblem &problem,
                               const GemmSchedule &schedule) {
-  return countsTiles(problem, schedule) ? (problem.groups + 1) * 4 : 0;
+  return countsTiles(problem, schedule) ? (problem.groups + 1) * (8 + 4) : 0;
 }
 
 /// The number of row tiles of the groups before `group` (i32), in any case not
@@ -58,6 +63,13 @@ Value TileWalk::tilesBefore(Value group) {
   Value offset = loadOffset(b, problem.offsets, group);
   return b.toI32(
       b.add(b.div(offset, b.i64(schedule.tileRows)), b.toI64(group)));
+}
+
+Value TileWalk::rowsBefore(Value group) {
+  if (table)
+    return b.load(b.getI64Type(),
+                  b.elementPointer(begins, b.getI64Type(), group));
+  return loadOffset(b, problem.offsets, group);
 }
 
 /// The group of a row tile, and the tile's number in it.
@@ -75,22 +87,26 @@ std::pair<Value, Value> TileWalk::locateGroup(Value rowTile) {
   return {group, b.toI64(b.sub(rowTile, tilesBefore(group)))};
 }
 
-/// Fills the table, with the sum of all groups at its end; a warp takes 32
+/// Fills the tables, with the sums of all groups at their ends; a warp takes 32
 /// groups at a time. Every thread returns the sum once a barrier has passed.
 Value TileWalk::countTilesOfGroups(Value memory) {
   int64_t groups = problem.groups;
-  table = memory;
+  begins = memory;
+  table = b.elementPointer(memory, b.getI64Type(), b.i32(groups + 1));
   auto entry = [&](Value group) {
     return b.elementPointer(table, b.getI32Type(), group);
+  };
+  auto beginOf = [&](Value group) {
+    return b.elementPointer(begins, b.getI64Type(), group);
   };
   b.ifThen(b.lt(b.threadId(), b.i32(32)), [&] {
     Value before = b.i32(0);
     for (int64_t base = 0; base < groups; base += 32) {
       Value group = b.add(b.laneId(), b.i32(base));
       Value known = b.min(group, b.i32(groups - 1));
-      Value rows = b.sub(loadOffset(b, problem.offsets, b.add(known, b.i32(1))),
-                         loadOffset(b, problem.offsets, known));
-      Value count = b.toI32(b.ceilDiv(rows, schedule.tileRows));
+      Value begin = loadOffset(b, problem.offsets, known);
+      Value end = loadOffset(b, problem.offsets, b.add(known, b.i32(1)));
+      Value count = b.toI32(b.ceilDiv(b.sub(end, begin), schedule.tileRows));
       count = b.select(b.lt(group, b.i32(groups)), count, b.i32(0));
       Value sum = count;
       for (int64_t distance = 1; distance < 32; distance *= 2) {
@@ -100,11 +116,15 @@ Value TileWalk::countTilesOfGroups(Value memory) {
       }
       b.ifThen(b.lt(group, b.i32(groups)), [&] {
         b.store(b.add(before, b.sub(sum, count)), entry(group));
+        b.store(begin, beginOf(group));
       });
       before = b.add(before, b.shuffleFrom(sum, b.i32(31)));
     }
-    b.ifThen(b.eq(b.laneId(), b.i32(0)),
-             [&] { b.store(before, entry(b.i32(groups))); });
+    b.ifThen(b.eq(b.laneId(), b.i32(0)), [&] {
+      b.store(before, entry(b.i32(groups)));
+      b.store(loadOffset(b, problem.offsets, b.i32(groups)),
+              beginOf(b.i32(groups)));
+    });
   });
   b.barrier();
   return b.load(b.getI32Type(), entry(b.i32(groups)));
@@ -122,7 +142,7 @@ TileWalk::TileWalk(KernelBuilder &b, const GemmProblem &problem,
     : b(b), problem(problem), schedule(schedule) {
   // Batches of rows that are not ragged are the outer dimension of the tiles.
   int64_t batches = problem.isRagged ? 1 : problem.groups;
-  int64_t columnTiles = llvm::divideCeil(problem.columns, schedule.tileColumns);
+  int64_t columnTiles = columnTilesOf(problem, schedule);
   AffineExpr rows = gridRows(b, problem);
   if (schedule.mostRows)
     b.setSizeLimit(rows, *schedule.mostRows);
@@ -158,11 +178,10 @@ TileWalk::TileWalk(KernelBuilder &b, const GemmProblem &problem,
   allTiles = b.mul(tilesOfBatch, b.i32(batches));
 }
 
-/// (row tile, column tile) of tile `number` of a batch: `rasterRows` row tiles
-/// walk through all columns together.
-std::pair<Value, Value> TileWalk::rasterize(Value number) {
-  Value columnTiles =
-      b.i32(llvm::divideCeil(problem.columns, schedule.tileColumns));
+/// (row tile, column tile) of tile `number` of `rowTiles` rows of tiles:
+/// `rasterRows` of them walk through all columns together.
+std::pair<Value, Value> TileWalk::rasterize(Value number, Value rowTiles) {
+  Value columnTiles = b.i32(columnTilesOf(problem, schedule));
   Value bandTiles = b.mul(columnTiles, b.i32(schedule.rasterRows));
   Value bandFirst = b.mul(b.div(number, bandTiles), b.i32(schedule.rasterRows));
   // At least one, for numbers past the last tile.
@@ -203,21 +222,42 @@ GemmTile TileWalk::locateRows(Value batch, Value rowTile) {
             ownRows.end,
             {}};
   auto [group, tileInGroup] = locateGroup(rowTile);
-  Value begin = loadOffset(b, problem.offsets, group);
-  Value end = loadOffset(b, problem.offsets, b.add(group, b.i32(1)));
+  return rowsOfGroup(group, tileInGroup);
+}
+
+/// Row tile `tileInGroup` (i64) of a group.
+GemmTile TileWalk::rowsOfGroup(Value group, Value tileInGroup) {
+  Value begin = rowsBefore(group);
+  Value end = rowsBefore(b.add(group, b.i32(1)));
   return {b.toI64(group),
           b.toI64(group),
-          b.add(begin, b.mul(tileInGroup, tileRows)),
+          b.add(begin, b.mul(tileInGroup, b.i64(schedule.tileRows))),
           end,
           {}};
 }
 
+/// Tile `number` where the groups' tiles are counted: all tiles of a group
+/// follow one another, so that as few groups as possible want the L2 at once.
+GemmTile TileWalk::atInGroup(Value number) {
+  Value columnTiles = b.i32(columnTilesOf(problem, schedule));
+  auto [group, rowInGroup] = locateGroup(b.div(number, columnTiles));
+  Value before = tilesBefore(group);
+  Value rowTilesOfGroup = b.sub(tilesBefore(b.add(group, b.i32(1))), before);
+  auto [rowTile, columnTile] =
+      rasterize(b.sub(number, b.mul(before, columnTiles)), rowTilesOfGroup);
+  GemmTile tile = rowsOfGroup(group, b.toI64(rowTile));
+  tile.column = b.mul(b.toI64(columnTile), b.i64(schedule.tileColumns));
+  return tile;
+}
+
 GemmTile TileWalk::at(Value number) {
+  if (table)
+    return atInGroup(number);
   bool hasBatches = !problem.isRagged && problem.groups > 1;
   Value batch = hasBatches ? b.div(number, tilesOfBatch) : b.i32(0);
   if (hasBatches)
     number = b.rem(number, tilesOfBatch);
-  auto [rowTile, columnTile] = rasterize(number);
+  auto [rowTile, columnTile] = rasterize(number, rowTiles);
   GemmTile tile = locateRows(batch, rowTile);
   tile.column = b.mul(b.toI64(columnTile), b.i64(schedule.tileColumns));
   return tile;

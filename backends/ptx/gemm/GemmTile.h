@@ -33,6 +33,9 @@ public:
   TileWalk(KernelBuilder &b, const GemmProblem &problem,
            const GemmSchedule &schedule, mlir::Value memory = {});
 
+  /// Whether blocks count the tiles of all groups.
+  static bool countsTiles(const GemmProblem &problem,
+                          const GemmSchedule &schedule);
   /// Bytes of shared memory that the walk takes.
   static int64_t sharedBytes(const GemmProblem &problem,
                              const GemmSchedule &schedule);
@@ -47,13 +50,19 @@ public:
   /// none.
   mlir::Value exists(mlir::Value number) { return b.lt(number, allTiles); }
   GemmTile at(mlir::Value number);
+  /// i32: tiles of all blocks.
+  mlir::Value count() const { return allTiles; }
 
 private:
-  std::pair<mlir::Value, mlir::Value> rasterize(mlir::Value number);
+  std::pair<mlir::Value, mlir::Value> rasterize(mlir::Value number,
+                                                mlir::Value rowTiles);
   GemmTile locateRows(mlir::Value batch, mlir::Value rowTile);
+  GemmTile rowsOfGroup(mlir::Value group, mlir::Value tileInGroup);
+  GemmTile atInGroup(mlir::Value number);
   std::pair<mlir::Value, mlir::Value> locateGroup(mlir::Value rowTile);
   mlir::Value countTilesOfGroups(mlir::Value memory);
   mlir::Value tilesBefore(mlir::Value group);
+  mlir::Value rowsBefore(mlir::Value group);
   mlir::Value skipEmpty(mlir::Value number);
   mlir::Value stride();
 
@@ -63,8 +72,9 @@ private:
   /// The rows of the launch's group, when it has one.
   RowRange ownRows;
   mlir::Value rowTiles, tilesOfBatch, allTiles; // i32
-  /// For ragged rows, in shared memory: i32 tiles before each group.
-  mlir::Value table;
+  /// For ragged rows, in shared memory: i32 tiles before each group, and i64
+  /// rows before it.
+  mlir::Value table, begins;
 };
 
 /// Sets the grid to a block for every tile and calls `body` where the block's

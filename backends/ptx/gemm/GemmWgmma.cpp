@@ -7,6 +7,7 @@
 #include "backends/ptx/gemm/AsyncAsm.h"
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
+#include "backends/ptx/gemm/TileFeed.h"
 #include "backends/ptx/gemm/WgmmaAsm.h"
 #include "backends/ptx/gemm/WgmmaOperands.h"
 #include "backends/ptx/gemm/WgmmaPipeline.h"
@@ -26,20 +27,21 @@ constexpr int64_t kBoxColumns = 64; // of what WgmmaStore stores at once
 /// Eight lines of 128 bytes: the unit of the swizzle.
 constexpr int64_t kAlignment = 1024;
 
-/// Warpgroup 0 produces, the others consume. Consumers search no tile, as the
-/// producer tells them; each goes at its own pace, as far apart as there are
+/// Warpgroup 0 produces, the others consume. One warp searches tiles and tells
+/// all others; each consumer goes at its own pace, as far apart as there are
 /// stages: while one is in its epilogue, the other has the matrix unit.
 class WgmmaEmitter {
 public:
   WgmmaEmitter(const GemmProblem &problem, const GemmSchedule &schedule)
       : problem(problem), schedule(schedule),
         consumers(schedule.rowUnits * schedule.columnUnits),
-        b(problem.op, "gemm_wgmma", {kGroupThreads * (1 + consumers), 1, 1}),
+        b(problem.op, "gemm_wgmma", {kGroupThreads * (1 + consumers), 1, 1},
+          /*usesStatus=*/TileFeed::drawsTiles(problem, schedule)),
         operands(b, problem, schedule, kGroupThreads),
         store(schedule.storesBoxes ? std::make_optional<WgmmaStore>(b, problem)
                                    : std::nullopt),
         pipeline(b, schedule.stages, SlabCopier::stageBytes(problem, schedule)),
-        slabs(countSlabs(problem, schedule)) {
+        feed(b, problem, schedule), slabs(countSlabs(problem, schedule)) {
     assert(schedule.tileDepth == kSlab && schedule.residentBlocks);
   }
 
@@ -62,7 +64,7 @@ private:
   Values multiplySlab(ValueRange accumulators, Value stage);
   Values multiplyTile(Value position);
   void skipTile(Value position);
-  void epilogue(const GemmTile &tile, ValueRange accumulators);
+  void multiplyAndStore(const GemmTile &tile, Value position);
 
   const GemmProblem &problem;
   const GemmSchedule &schedule;
@@ -71,6 +73,7 @@ private:
   WgmmaOperands operands;
   std::optional<WgmmaStore> store;
   WgmmaPipeline pipeline;
+  TileFeed feed;
   int64_t slabs;
   Value memory, boxes;
 };
@@ -79,45 +82,81 @@ private:
 //===--- Producer
 //--------------------------------------------------------------------------------------------------===//
 
+/// A tile and what goes with it around a loop.
+static KernelBuilder::Values carry(const GemmTile &tile, ValueRange others) {
+  KernelBuilder::Values values = {tile.group, tile.groupOfB, tile.row,
+                                  tile.rowEnd, tile.column};
+  llvm::append_range(values, others);
+  return values;
+}
+static GemmTile tileOf(ValueRange carried) {
+  return {carried[0], carried[1], carried[2], carried[3], carried[4]};
+}
+static ValueRange othersOf(ValueRange carried) { return carried.drop_front(5); }
+
 /// The tiles' slabs, as far as they are the role's. A warp goes this way
-/// together, as finding a tile takes all of it; then one lane copies boxes.
+/// together, as finding a tile takes all of it; where boxes are copied, one
+/// lane does so. The block's first warp leads.
 void WgmmaEmitter::produce(TileWalk &walk, Role role) {
-  auto forCopiers = [&](llvm::function_ref<void()> body) {
-    if (role == Role::All)
-      body();
-    else
-      b.ifThen(b.eq(b.laneId(), b.i32(0)), body);
+  Value zero = b.i32(0);
+  bool mayLead = role != Role::Bs;
+  auto forThose = [&](Value condition, llvm::function_ref<Value()> body) {
+    return b.ifElse(
+        condition, [&]() -> Values { return {body()}; },
+        [&]() -> Values { return {zero}; })[0];
   };
-  // The message is part of the first slab, whose barrier makes it seen.
-  auto announce = [&](const GemmTile &tile, Value stage) {
-    if (role != Role::Bs)
-      b.ifThen(b.eq(b.threadId(), b.i32(0)),
-               [&] { pipeline.announce(tile, stage); });
+  auto forCopiers = [&](llvm::function_ref<Value()> body) {
+    return role == Role::All ? body() : forThose(b.eq(b.laneId(), zero), body);
   };
-  auto copy = [&](Value slab, Value stage) {
-    operands.copySlab(role, slab, pipeline.byteOf(stage), pipeline.full(stage));
+  auto tell = [&](Value number, Value sequence) {
+    if (mayLead)
+      b.ifThen(b.eq(b.warpId(), zero),
+               [&] { feed.tell(walk, number, sequence); });
+  };
+  // The next tile is drawn before the last slab, as the answer takes a while.
+  auto drawAtLast = [&](Value slab) {
+    if (!mayLead)
+      return zero;
+    return forThose(
+        b.logicalAnd(b.eq(slab, b.i32(slabs - 1)), b.eq(b.threadId(), zero)),
+        [&] { return feed.draw(walk); });
+  };
+  auto copySlabs = [&](Value position) {
+    return b.forLoop(zero, b.i32(slabs), b.i32(1), {zero},
+                     [&](Value slab, ValueRange) -> Values {
+                       Value ticket = drawAtLast(slab);
+                       Value stage = pipeline.acquire(b.add(position, slab));
+                       operands.copySlab(role, slab, pipeline.byteOf(stage),
+                                         pipeline.full(stage));
+                       return {ticket};
+                     })[0];
   };
 
-  Value end = b.whileLoop(
-      {walk.first(), b.i32(0)},
-      [&](ValueRange carried) { return walk.exists(carried[0]); },
+  Value first = mayLead ? walk.first() : zero;
+  tell(first, zero);
+  // Carries the tile, its number in the sequence, its first slab's position,
+  // and the leader's number in the walk.
+  Value end = othersOf(b.whileLoop(
+      carry(feed.await(zero), {zero, zero, first}),
+      [&](ValueRange carried) { return feed.isTile(tileOf(carried)); },
       [&](ValueRange carried) -> Values {
-        GemmTile tile = walk.at(carried[0]);
-        operands.locate(tile, memory);
-        forCopiers([&] {
-          Value stage = pipeline.acquire(carried[1]);
-          announce(tile, stage);
-          copy(b.i32(0), stage);
-          b.forLoop(b.i32(1), b.i32(slabs), b.i32(1), [&](Value slab) {
-            copy(slab, pipeline.acquire(b.add(carried[1], slab)));
-          });
-        });
-        return {walk.next(carried[0]), b.add(carried[1], b.i32(slabs))};
-      })[1];
+        ValueRange others = othersOf(carried);
+        Value position = others[1], number = others[2];
+        operands.locate(tileOf(carried), memory);
+        Value ticket = forCopiers([&] { return copySlabs(position); });
+        if (mayLead)
+          number = forThose(b.eq(b.warpId(), zero),
+                            [&] { return feed.next(walk, number, ticket); });
+        Value sequence = b.add(others[0], b.i32(1));
+        tell(number, sequence);
+        return carry(feed.await(sequence),
+                     {sequence, b.add(position, b.i32(slabs)), number});
+      }))[1];
+  // A last slab without bytes brings the consumers the sequence's end.
   forCopiers([&] {
     Value stage = pipeline.acquire(end);
-    announce(pipeline.none(), stage);
     operands.skipSlab(role, pipeline.full(stage));
+    return zero;
   });
 }
 
@@ -191,47 +230,47 @@ void WgmmaEmitter::consume() {
   if (store)
     store->enter(boxes, b.sub(groupNumber(), b.i32(1)),
                  share().columns() / kBoxColumns);
-  auto receive = [&](Value position) -> Values {
-    GemmTile tile = pipeline.receive(pipeline.await(position));
-    return {position, tile.group, tile.row, tile.rowEnd, tile.column};
-  };
-  auto tileOf = [](ValueRange carried) -> GemmTile {
-    return {carried[1], {}, carried[2], carried[3], carried[4]};
+  auto receive = [&](Value sequence, Value position) -> Values {
+    pipeline.await(position);
+    return carry(feed.receive(sequence), {sequence, position});
   };
   b.whileLoop(
-      receive(b.i32(0)),
+      receive(b.i32(0), b.i32(0)),
+      [&](ValueRange carried) { return feed.isTile(tileOf(carried)); },
       [&](ValueRange carried) {
-        return WgmmaPipeline::isTile(b, tileOf(carried));
-      },
-      [&](ValueRange carried) {
-        Value position = carried[0];
+        Value sequence = othersOf(carried)[0], position = othersOf(carried)[1];
         GemmTile tile = tileOf(carried);
         Value hasRows = b.lt(b.add(tile.row, share().firstRow()), tile.rowEnd);
         b.ifElse(
             hasRows,
             [&]() -> Values {
-              epilogue(tile, multiplyTile(position));
+              multiplyAndStore(tile, position);
               return {};
             },
             [&]() -> Values {
               skipTile(position);
               return {};
             });
-        return receive(b.add(position, b.i32(slabs)));
+        return receive(b.add(sequence, b.i32(1)),
+                       b.add(position, b.i32(slabs)));
       });
   if (store)
     store->finish();
 }
 
-/// Full tiles by boxes where the schedule says so, others directly.
-void WgmmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
+/// Full tiles go to memory by boxes where the schedule says so, others
+/// directly.
+void WgmmaEmitter::multiplyAndStore(const GemmTile &tile, Value position) {
   WgmmaShare own = share();
   AccumulatorLayout layout = own.layout(tile);
+  GemmEpilogue epilogue(b, problem, tile, layout);
+  epilogue.loadRowValues();
+  Values sums = multiplyTile(position);
   auto at = [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
-    return accumulators[own.indexOf(layout, product, row, run, lane)];
+    return sums[own.indexOf(layout, product, row, run, lane)];
   };
   auto emitDirectly = [&]() -> Values {
-    emitEpilogue(b, problem, tile, layout, at);
+    epilogue.emit(at);
     return {};
   };
   if (!store) {
@@ -246,10 +285,8 @@ void WgmmaEmitter::epilogue(const GemmTile &tile, ValueRange accumulators) {
   b.ifElse(
       isFull,
       [&]() -> Values {
-        AccumulatorLayout full = layout;
-        full.isFull = true;
         store->locate(tile.group, row, column);
-        emitEpilogue(b, problem, tile, full, at, *store);
+        epilogue.emit(at, *store);
         return {};
       },
       emitDirectly);
@@ -277,6 +314,7 @@ KernelSource WgmmaEmitter::emit() {
   auto place = [&](int64_t size) { return std::exchange(bytes, bytes + size); };
   int64_t boxesAt = place(store ? WgmmaStore::sharedBytes(consumers) : 0);
   int64_t wordsAt = place(pipeline.bytesOfWords());
+  int64_t feedAt = place(TileFeed::sharedBytes(schedule));
   int64_t walkAt = place(TileWalk::sharedBytes(problem, schedule));
   memory = b.dynamicShared(bytes, kAlignment);
   auto at = [&](int64_t byte) {
@@ -284,6 +322,7 @@ KernelSource WgmmaEmitter::emit() {
   };
   boxes = at(boxesAt);
   TileWalk walk(b, problem, schedule, at(walkAt));
+  feed.start(at(feedAt));
   pipeline.start(at(wordsAt), operands.arrivals(), consumers * kGroupWarps);
   auto [ofProducer, ofConsumers] = registersOfRoles();
   b.ifElse(

@@ -8,6 +8,7 @@
 
 #include "backends/ptx/gemm/GemmTile.h"
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/TileFeed.h"
 #include "backends/ptx/gemm/WgmmaStore.h"
 
 #include <cmath>
@@ -45,8 +46,11 @@ static constexpr int64_t kColumnsOfThread = 8;
 /// copies and products need to overlap.
 static bool fitStages(const GemmProblem &problem, GemmSchedule &schedule) {
   constexpr int64_t kLeast = 3, kMost = 12;
-  constexpr int64_t kWordBytes = 48; // of a stage: barriers, tile
+  constexpr int64_t kWordBytes = 16; // of a stage: barriers
+  GemmSchedule most = schedule;
+  most.stages = kMost;
   int64_t bytes = Hopper::kSharedBytes - kMost * kWordBytes -
+                  TileFeed::sharedBytes(most) -
                   TileWalk::sharedBytes(problem, schedule) -
                   (schedule.storesBoxes ? WgmmaStore::sharedBytes(2) : 0);
   schedule.stages =

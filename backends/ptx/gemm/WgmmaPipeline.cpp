@@ -1,7 +1,7 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Barriers and messages of the stages.
+// Barriers of the stages.
 
 #include "backends/ptx/gemm/WgmmaPipeline.h"
 
@@ -12,19 +12,14 @@ using namespace epifold;
 using namespace epifold::ptx;
 
 static constexpr int64_t kWordBytes = 8, kBarriers = 2;
-/// Words in which the producer describes a tile.
-static constexpr int64_t kTileWords = 4;
 
 int64_t WgmmaPipeline::bytesOfWords() const {
-  return kWordBytes * (kTileWords + kBarriers) * stages;
+  return kWordBytes * kBarriers * stages;
 }
 
 void WgmmaPipeline::start(Value words, int64_t arrivals,
                           int64_t consumerWarps) {
-  tiles = words;
-  int64_t first = kWordBytes * kTileWords * stages;
-  barriers =
-      sharedAddress(b, b.elementPointer(words, b.getI8Type(), b.i32(first)));
+  barriers = sharedAddress(b, words);
   b.ifThen(b.eq(b.threadId(), b.i32(0)), [&] {
     for (int64_t stage : llvm::seq(stages)) {
       initBarrier(b, full(b.i32(stage)), arrivals);
@@ -71,29 +66,4 @@ Value WgmmaPipeline::await(Value position) {
 
 void WgmmaPipeline::release(Value stage) {
   b.ifThen(b.eq(b.laneId(), b.i32(0)), [&] { arrive(b, empty(stage)); });
-}
-
-void WgmmaPipeline::announce(const GemmTile &tile, Value stage) {
-  Value first = b.mul(stage, b.i32(kTileWords));
-  Value words[kTileWords] = {tile.group, tile.row, tile.rowEnd, tile.column};
-  for (int64_t i : llvm::seq(kTileWords))
-    b.store(words[i],
-            b.elementPointer(tiles, b.getI64Type(), b.add(first, b.i32(i))));
-}
-
-GemmTile WgmmaPipeline::receive(Value stage) {
-  Value first = b.mul(stage, b.i32(kTileWords));
-  KernelBuilder::Values words =
-      b.loadVector(b.getI64Type(),
-                   b.elementPointer(tiles, b.getI64Type(), first), kTileWords);
-  return {words[0], {}, words[1], words[2], words[3]};
-}
-
-/// No tile ends at a row before its first one.
-GemmTile WgmmaPipeline::none() {
-  return {b.i64(0), b.i64(0), b.i64(1), b.i64(0), b.i64(0)};
-}
-
-Value WgmmaPipeline::isTile(KernelBuilder &b, const GemmTile &tile) {
-  return b.lt(tile.row, tile.rowEnd);
 }

@@ -7,7 +7,7 @@
 #ifndef EPIFOLD_BACKENDS_PTX_GEMM_WGMMAPIPELINE_H
 #define EPIFOLD_BACKENDS_PTX_GEMM_WGMMAPIPELINE_H
 
-#include "backends/ptx/gemm/GemmTile.h"
+#include "backends/ptx/KernelBuilder.h"
 
 namespace epifold::ptx {
 
@@ -20,7 +20,7 @@ public:
       : b(b), stages(stages), stageBytes(stageBytes) {}
 
   int64_t bytesOfStages() const { return stages * stageBytes; }
-  /// Bytes of shared memory for barriers and messages, at a multiple of 16.
+  /// Bytes of shared memory for barriers, at a multiple of 16.
   int64_t bytesOfWords() const;
 
   /// Takes `words` (a pointer) and starts the barriers; the block's threads
@@ -39,14 +39,6 @@ public:
   /// The calling warp has done with a stage.
   void release(mlir::Value stage);
 
-  /// With the first slab of a tile the producer says which one it is, before it
-  /// arrives at the stage's barrier; consumers have it after they have waited.
-  /// `none` is the message that there are no more tiles.
-  void announce(const GemmTile &tile, mlir::Value stage);
-  GemmTile receive(mlir::Value stage);
-  GemmTile none();
-  static mlir::Value isTile(KernelBuilder &b, const GemmTile &tile);
-
 private:
   using Value = mlir::Value;
 
@@ -55,7 +47,6 @@ private:
 
   KernelBuilder &b;
   int64_t stages, stageBytes;
-  Value tiles;    // pointer
   Value barriers; // i32 address
 };
 

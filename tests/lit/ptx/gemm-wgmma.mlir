@@ -10,7 +10,7 @@
 // CHECK-LABEL: // kernel gemm_wgmma
 // CHECK: parameters: operand0 operand1 operand2 map0 map1 map2
 // CHECK: grid () -> (132, 1, 1)
-// CHECK: block 384 1 1, dynamic shared 229568
+// CHECK: block 384 1 1, dynamic shared 229760
 // CHECK: tensor map of operand0: sizes 4096 4096 1, strides 8192 33554432, box 64 128 1
 // CHECK: tensor map of operand1: sizes 4096 2 4 4 128, strides 8192 65536 16384 262144, box 64 2 4 4 8
 // CHECK: tensor map of operand2: sizes 4096 4096, strides 8192, box 64 64
@@ -64,11 +64,12 @@ func.func @dense(%a: tensor<4096x4096xbf16>, %b: tensor<4096x4096xbf16>, %o: ten
 // CHECK: for s0 up to 4096
 // CHECK: wgmma.mma_async.sync.aligned.m64n{{32|64|128}}k16.f32.f16.f16
 
-// Many rows: gate and up are one instruction's columns. The tiles of all experts are counted once.
+// Many rows: gate and up are one instruction's columns. The tiles of all experts are counted once, and drawn.
 // CHECK-LABEL: // kernel gemm_wgmma
 // CHECK: grid ()[s0, s1] -> ((s1 ceildiv 1099511627776) * 132, 1, 1) over 5.0 3.0
 // CHECK-DAG: shfl.sync.up
 // CHECK-DAG: vote.sync.ballot
+// CHECK-DAG: atom.global.inc.u32
 // CHECK-DAG: cp.async.cg.shared.global
 // CHECK-DAG: cp.async.mbarrier.arrive.noinc
 // CHECK-DAG: fence.proxy.async

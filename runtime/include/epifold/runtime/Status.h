@@ -24,12 +24,14 @@ enum StatusBit : int64_t {
 inline constexpr int64_t kStatusNoRow = std::numeric_limits<int64_t>::max();
 
 /// The layout of a Status buffer: four 64-bit words, reset before each run,
-/// updated by kernels with atomic or, minimum and addition.
+/// updated by kernels with integer atomics.
 struct StatusWord {
   int64_t bits = 0;                     ///< Or of StatusBit.
   int64_t firstNanRow = kStatusNoRow;   ///< Lowest row of NaN logits.
   int64_t firstIndexRow = kStatusNoRow; ///< Lowest row of a bad index.
-  int64_t barrier = 0; ///< Arrivals, where blocks wait for one another.
+  /// Kernels' own: arrivals where blocks wait for one another in the lower
+  /// half, tiles that blocks have drawn in the upper one.
+  int64_t counters = 0;
 
   bool ok() const { return bits == 0; }
   /// Of what a run reports; how often its blocks waited is their own matter.
