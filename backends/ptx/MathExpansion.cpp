@@ -43,6 +43,12 @@ public:
   Value fma(Value x, Value y, Value z) {
     return LLVM::FMAOp::create(b, x, y, z);
   }
+  Value fmaSaturated(Value x, Value y, Value z) {
+    return LLVM::CallIntrinsicOp::create(
+               b, type, b.getStringAttr("llvm.nvvm.fma.rn.sat.f"),
+               ValueRange{x, y, z})
+        .getResult(0);
+  }
   Value neg(Value x) { return arith::NegFOp::create(b, x); }
   Value abs(Value x) { return LLVM::FAbsOp::create(b, x); }
   // sm_80 has a NaN-keeping minimum for f32 only.
@@ -85,6 +91,10 @@ public:
   }
   IntValue intShr(IntValue x, unsigned bits) {
     return arith::ShRSIOp::create(b, x, intConstant(bits));
+  }
+  // ptxas makes one multiply-add of it.
+  IntValue intSubShifted(IntValue x, IntValue y, unsigned bits) {
+    return intSub(x, intShl(y, bits));
   }
 
 private:

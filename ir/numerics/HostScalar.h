@@ -52,6 +52,10 @@ struct HostScalar {
     else
       return __builtin_fmaf(a, b, c);
   }
+  static T fmaSaturated(T a, T b, T c) {
+    T y = fma(a, b, c);
+    return y > 0 ? (y < 1 ? y : 1) : 0;
+  }
   static T abs(T a) {
     if constexpr (isDouble())
       return __builtin_fabs(a);
@@ -77,6 +81,9 @@ struct HostScalar {
     return static_cast<IntValue>(bits(a) << n);
   }
   static IntValue intShr(IntValue a, unsigned n) { return a >> n; }
+  static IntValue intSubShifted(IntValue a, IntValue b, unsigned n) {
+    return static_cast<IntValue>(bits(a) - (bits(b) << n));
+  }
 
 private:
   // Wrapping arithmetic is defined on unsigned integers only.

@@ -45,7 +45,8 @@ using BoolOf = B::Bool;
 ///  - constant(double): the constant, rounded to the compute type.
 ///    intConstant(int64_t): truncated to the width.
 ///  - add, sub, mul, div, sqrt: IEEE, to nearest even, subnormals kept.
-///    fma(a, b, c): a * b + c, rounded once.
+///    fma(a, b, c): a * b + c, rounded once. fmaSaturated(a, b, c): that number
+///    clamped to [0, 1], and +0 where it is NaN; of f32 builders only.
 ///  - neg, abs: change the sign bit only; a GPU folds them into the consumer.
 ///  - minimum(x, c), maximum(x, c): a NaN x gives NaN. Callers only pass a
 ///    constant c that is not NaN, not +0 for maximum and not -0 for minimum; so
@@ -54,7 +55,7 @@ using BoolOf = B::Bool;
 ///    holds, else b.
 ///  - bitcastToInt, bitcastToFloat: reinterpret the bits.
 ///  - intAdd, intSub, intAnd: wrap around. intShl(i, n), intShr(i, n): by a
-///    constant n; intShr is arithmetic.
+///    constant n; intShr is arithmetic. intSubShifted(i, j, n): i - (j << n).
 template <typename B>
 concept ScalarBuilder = requires(B &b, ValueOf<B> v, IntValueOf<B> i,
                                  BoolOf<B> c, double d, int64_t k, unsigned n) {
@@ -67,6 +68,7 @@ concept ScalarBuilder = requires(B &b, ValueOf<B> v, IntValueOf<B> i,
   { b.div(v, v) } -> std::convertible_to<ValueOf<B>>;
   { b.sqrt(v) } -> std::convertible_to<ValueOf<B>>;
   { b.fma(v, v, v) } -> std::convertible_to<ValueOf<B>>;
+  { b.fmaSaturated(v, v, v) } -> std::convertible_to<ValueOf<B>>;
   { b.neg(v) } -> std::convertible_to<ValueOf<B>>;
   { b.abs(v) } -> std::convertible_to<ValueOf<B>>;
   { b.minimum(v, v) } -> std::convertible_to<ValueOf<B>>;
@@ -81,6 +83,7 @@ concept ScalarBuilder = requires(B &b, ValueOf<B> v, IntValueOf<B> i,
   { b.intAnd(i, i) } -> std::convertible_to<IntValueOf<B>>;
   { b.intShl(i, n) } -> std::convertible_to<IntValueOf<B>>;
   { b.intShr(i, n) } -> std::convertible_to<IntValueOf<B>>;
+  { b.intSubShifted(i, i, n) } -> std::convertible_to<IntValueOf<B>>;
 };
 
 } // namespace epifold::numerics

@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bound{Erf, Accuracy::BF16, -6, 6, 1.5e-4, 0},
                     Bound{Tanh, Accuracy::BF16, -8, 8, 1.3e-4, 0},
                     Bound{Sigmoid, Accuracy::BF16, -86, 88, 1.1e-4, 0},
-                    Bound{Silu, Accuracy::BF16, -86, 88, 1.1e-4, 0},
+                    Bound{Silu, Accuracy::BF16, -86, 88, 1.15e-4, 0},
                     Bound{GeluErf, Accuracy::BF16, -5.5, 9, 1.2e-4, 0},
                     Bound{GeluErf, Accuracy::BF16, -40, -5.5, 0, 1.1e-7},
                     Bound{GeluTanh, Accuracy::BF16, -5, 9, 1.1e-4, 0},
@@ -253,6 +253,9 @@ struct CountingBuilder {
   Value div(Value a, Value b) { return ++count, ++divisions, host.div(a, b); }
   Value sqrt(Value a) { return ++count, ++divisions, host.sqrt(a); }
   Value fma(Value a, Value b, Value c) { return ++count, host.fma(a, b, c); }
+  Value fmaSaturated(Value a, Value b, Value c) {
+    return ++count, host.fmaSaturated(a, b, c);
+  }
   Value neg(Value a) { return ++count, host.neg(a); }
   Value abs(Value a) { return ++count, host.abs(a); }
   Value minimum(Value a, Value b) { return ++count, host.minimum(a, b); }
@@ -269,6 +272,9 @@ struct CountingBuilder {
   IntValue intAnd(IntValue a, IntValue b) { return ++count, host.intAnd(a, b); }
   IntValue intShl(IntValue a, unsigned n) { return ++count, host.intShl(a, n); }
   IntValue intShr(IntValue a, unsigned n) { return ++count, host.intShr(a, n); }
+  IntValue intSubShifted(IntValue a, IntValue b, unsigned n) {
+    return ++count, host.intSubShifted(a, b, n);
+  }
 };
 static_assert(ScalarBuilder<CountingBuilder>);
 
@@ -282,7 +288,7 @@ TEST(PortableMath, InstructionCounts) {
   for (auto [function, bf16, f32] :
        {Expected{Exp, 14, 18}, Expected{Log, 26, 31}, Expected{Erf, 11, 26},
         Expected{Tanh, 20, 28}, Expected{Sigmoid, 14, 20},
-        Expected{Silu, 15, 21}, Expected{GeluErf, 15, 28},
+        Expected{Silu, 14, 21}, Expected{GeluErf, 15, 28},
         Expected{GeluTanh, 16, 26}})
     for (auto [accuracy, count] :
          {std::pair{Accuracy::BF16, bf16}, std::pair{Accuracy::F32, f32}}) {
