@@ -82,6 +82,8 @@ private:
 
 /// All but products: of them a router's, which has few columns.
 bool FuseSmallLaunches::isCandidate(Operation *op) const {
+  if (auto cascade = dyn_cast<kernel::CascadeOp>(op))
+    op = cascade.getFirst();
   auto gemm = dyn_cast<kernel::GemmOp>(op);
   return !gemm ||
          (!gemm.isRagged() && !gemm.isConvolution() && gemm.getGroups() == 1 &&
@@ -92,7 +94,7 @@ bool FuseSmallLaunches::isCandidate(Operation *op) const {
 std::optional<llvm::StringRef>
 FuseSmallLaunches::findObstacle(Operation *op) const {
   auto launch = cast<DestinationStyleOpInterface>(op);
-  if (isa<kernel::PersistentOp>(op))
+  if (isa<kernel::PersistentOp, kernel::CascadeOp>(op))
     return "it holds several launches already";
   if (llvm::any_of(launch.getDpsInits(), [](Value out) {
         return out.getDefiningOp<kernel::ViewOp>();

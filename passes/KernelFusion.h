@@ -25,6 +25,10 @@ void populateFuseCastsIntoReadersPatterns(mlir::RewritePatternSet &patterns);
 /// Rows that a product alone reads are gathered as it loads them.
 void populateFuseGatherIntoProductPatterns(mlir::RewritePatternSet &patterns);
 
+/// What writes a norm's input gives its leaves' statistics, and what normalises
+/// merges them.
+void populateFuseNormStatisticsPatterns(mlir::RewritePatternSet &patterns);
+
 /// Clones the scalar code of `block` with `arguments` for its arguments and
 /// returns what it yields.
 llvm::SmallVector<mlir::Value> inlineScalarCode(mlir::OpBuilder &builder,

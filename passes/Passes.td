@@ -167,6 +167,42 @@ def FuseGatherIntoProductPass : Pass<"epifold-fuse-gather-into-product", "::mlir
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def FuseNormStatisticsPass : Pass<"epifold-fuse-norm-statistics", "::mlir::func::FuncOp"> {
+  let summary = "Lets launches that write a norm's input give its statistics, and launches that normalise merge them";
+  let description = [{
+    The blocks of a product or of an elementwise launch add the statistics of the 64×64 leaves that they wrote, so that no
+    `kernel.leaf_stats` reads the rows again; each block of a launch that normalises merges its sample's leaves, by the same
+    tree, before it begins. Either pair becomes one `kernel.cascade`. Leaves and their order stay, and so do all bits. Refused
+    where tiles are no whole leaves: samples that do not begin at a multiple of 64 rows, groups at one of 64 channels, rows of
+    several groups; and where the statistics are needed elsewhere, or a block would merge too many leaves.
+
+    ```mlir
+    // before
+    %y = kernel.gemm a(%x) b(%w) outs(%0 : tensor<512x1536xbf16>) …
+    %v = kernel.view %y …
+    %l = kernel.leaf_stats ins(%v : tensor<1x512x1536xbf16>) outs(%1 : tensor<1x1x8x24x3xf32>) {groups = 1 : i64}
+    %s = kernel.merge_stats ins(%l : tensor<1x1x8x24x3xf32>) outs(%2 : tensor<1x1x2xf32>) {epsilon = 1.0e-05 : f64}
+    %n = kernel.map ins(%y, %s, %s) outs(%3) …
+    // after
+    %y, %l = kernel.cascade ins(%x, %w) outs(%0, %1) {
+    ^bb0(…):
+      %4 = kernel.gemm …
+      %5 = kernel.view %4 …
+      %6 = kernel.leaf_stats ins(%5) …
+      kernel.yield %4, %6 : …
+    }
+    %n = kernel.cascade ins(%l, %y) outs(%3) {
+    ^bb0(…):
+      %7 = kernel.empty …
+      %8 = kernel.merge_stats ins(…) outs(%7) …
+      %9 = kernel.map ins(…, %8, %8) …
+      kernel.yield %9 : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
 def FuseSmallLaunchesPass : Pass<"epifold-fuse-small-launches", "::mlir::func::FuncOp"> {
   let summary = "Makes neighbouring small launches one";
   let description = [{

@@ -19,7 +19,8 @@ using namespace epifold;
 static constexpr llvm::StringLiteral graphFusions[] = {"fold-experts"};
 static constexpr llvm::StringLiteral kernelFusions[] = {
     "fuse-elementwise-chains", "fuse-glue-into-epilogue",
-    "fuse-casts-into-readers", "fuse-gather-into-product"};
+    "fuse-casts-into-readers", "fuse-gather-into-product",
+    "fuse-norm-statistics"};
 
 std::vector<std::string> epifold::getFusionNames() {
   std::vector<std::string> names;
@@ -123,6 +124,11 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   // When gate and up have become one product that alone reads the rows.
   if (enabled.contains("fuse-gather-into-product"))
     manager.addNestedPass<func::FuncOp>(createFuseGatherIntoProductPass());
+
+  // When epilogues and elementwise launches are what they will be: two launches
+  // in one take no more glue.
+  if (enabled.contains("fuse-norm-statistics"))
+    manager.addNestedPass<func::FuncOp>(createFuseNormStatisticsPass());
 
   // What a plugin makes of the launches that are left.
   addRegistered(manager, FusionPoint::LateKernel, enabled);

@@ -32,7 +32,10 @@ TargetFeatures featuresOf(mlir::Operation *op, llvm::StringRef target,
 /// Each builds the kernel of one op; a refusal is a diagnostic on the op that
 /// says why.
 llvm::FailureOr<KernelSource> emitMap(kernel::MapOp op);
-/// A product may have several variants: see `emitKernel` for their order.
+/// Of a cascade that does not begin with a product.
+llvm::FailureOr<KernelSource> emitCascade(kernel::CascadeOp op);
+/// A product, which may be the first launch of a cascade, may have several
+/// variants: see `emitKernel` for their order.
 llvm::FailureOr<std::vector<KernelSource>>
 emitGemm(kernel::GemmOp op, const TargetFeatures &features);
 

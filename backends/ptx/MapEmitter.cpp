@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Emits elementwise launches: the innermost dimension across threads in 16-byte
-// pieces, rows over the grid.
+// pieces, rows over the grid; before that, in a cascade, the statistics of the
+// block's sample.
 
-#include "backends/ptx/IndexExpressions.h"
 #include "backends/ptx/KernelEmitters.h"
+#include "backends/ptx/MapRegion.h"
 #include "backends/ptx/RaggedRows.h"
+#include "backends/ptx/rows/LeafMerge.h"
 
 using namespace mlir;
 using namespace epifold;
@@ -15,20 +17,16 @@ using namespace epifold::ptx;
 namespace {
 constexpr int64_t kThreads = 256;
 
-/// One tensor that the launch reads or writes, by kernel operand number.
-struct Access {
-  unsigned operand;
-  AffineMap map;
-};
-
 class MapEmitter {
 public:
-  explicit MapEmitter(kernel::MapOp op) : op(op), shape(collect()) {
-    rank = shape.getRank();
-    // A ragged row may be a single element: then there are no columns.
+  explicit MapEmitter(kernel::MapOp op) : op(op), region(op) {
+    rank = region.getShape().getRank();
     hasColumns = rank > (op.getOffsets() ? 1 : 0);
     rowDims = hasColumns ? rank - 1 : rank;
-    chooseWidth();
+    if (auto cascade = dyn_cast<kernel::CascadeOp>(op->getParentOp())) {
+      merge = cast<kernel::MergeStatsOp>(cascade.getFirst());
+      leaves = *cascade.findOperand(merge.getIns().front());
+    }
     chooseBlock();
   }
 
@@ -37,85 +35,34 @@ public:
 private:
   using Values = KernelBuilder::Values;
 
-  RankedTensorType collect();
-  void chooseWidth();
   void chooseBlock();
+  int64_t rowsOfThread();
   void setGrid(KernelBuilder &b);
   RowRange rowRange(KernelBuilder &b);
   Values delinearize(KernelBuilder &b, Value row);
   Value expertOf(KernelBuilder &b, Value row);
-  void emitPoint(KernelBuilder &b, Values point, Value expert);
-  Values loadAccess(KernelBuilder &b, const Access &access, ValueRange point,
-                    Value expert);
-  void storeAccess(KernelBuilder &b, const Access &access, ValueRange values,
-                   ValueRange point, Value expert);
-  Values shifted(KernelBuilder &b, ValueRange point, int64_t lane);
-  bool isVector(const Access &access) {
-    return width > 1 &&
-           movementAlong(access.map, rank - 1) == Movement::Contiguous;
-  }
-  RankedTensorType typeOf(const Access &access) {
-    return cast<RankedTensorType>(op->getOperand(access.operand).getType());
-  }
 
   kernel::MapOp op;
-  SmallVector<Access> ins, outs;
-  unsigned domain = 0, offsets = 0;
-  RankedTensorType shape;
+  MapRegion region;
+  /// Of a cascade: what it begins with, and the operand that holds the leaves.
+  kernel::MergeStatsOp merge;
+  unsigned leaves = 0;
   unsigned rank, rowDims;
   bool hasColumns;
-  int64_t width = 1; // elements of a thread along the innermost dimension
   int64_t columnThreads =
       1; // threads of a block along it; the others take further rows
 };
 } // namespace
-
-RankedTensorType MapEmitter::collect() {
-  offsets = op.getIns().size();
-  unsigned firstOut = offsets + (op.getOffsets() ? 1 : 0);
-  SmallVector<AffineMap> maps(
-      op.getIndexingMaps().getAsValueRange<AffineMapAttr>());
-  for (unsigned i : llvm::seq(maps.size())) {
-    bool isIn = i < op.getIns().size();
-    Access access{isIn ? i : firstOut + i - unsigned(op.getIns().size()),
-                  maps[i]};
-    (isIn ? ins : outs).push_back(access);
-    if (i == op.getDomain())
-      domain = access.operand;
-  }
-  return cast<RankedTensorType>(op->getOperand(domain).getType());
-}
-
-/// As many elements as the widest 16-byte access takes, if every tensor that
-/// runs along the innermost dimension allows.
-void MapEmitter::chooseWidth() {
-  if (!hasColumns || ShapedType::isDynamic(shape.getShape().back()))
-    return;
-  int64_t limit = 1;
-  for (const Access &access : llvm::concat<const Access>(ins, outs))
-    if (movementAlong(access.map, rank - 1) == Movement::Contiguous)
-      limit = std::max<int64_t>(
-          limit,
-          std::min<int64_t>(8, 128 / typeOf(access).getElementTypeBitWidth()));
-  while (shape.getShape().back() % limit != 0)
-    limit /= 2;
-  for (const Access &access : outs)
-    if (movementAlong(access.map, rank - 1) != Movement::Contiguous)
-      return;
-  for (const Access &access : llvm::concat<const Access>(ins, outs))
-    if (movementAlong(access.map, rank - 1) == Movement::Contiguous)
-      limit = vectorAlignment(typeOf(access), access.map, rank - 1, limit);
-  width = limit;
-}
 
 /// The split of a block's threads that leaves the fewest idle.
 void MapEmitter::chooseBlock() {
   if (!hasColumns)
     return;
   columnThreads = kThreads;
-  if (ShapedType::isDynamic(shape.getShape().back()))
+  int64_t columns = region.getShape().getShape().back();
+  if (ShapedType::isDynamic(columns))
     return;
-  int64_t pieces = shape.getShape().back() / width, fewestIdle = INT64_MAX;
+  int64_t pieces = columns / region.getWidth(), fewestIdle = INT64_MAX;
   for (int64_t threads = kThreads; threads >= 1; threads /= 2) {
     int64_t idle = llvm::alignTo(pieces, threads) - pieces;
     // Below a warp the rows' accesses no longer join.
@@ -126,23 +73,46 @@ void MapEmitter::chooseBlock() {
   }
 }
 
-void MapEmitter::setGrid(KernelBuilder &b) {
-  AffineExpr rows = b.gridConstant(1), columnBlocks = b.gridConstant(1);
-  for (unsigned dim : llvm::seq(rowDims))
-    rows = rows * b.gridSize(domain, dim);
-  if (hasColumns)
-    columnBlocks = b.gridSize(domain, rank - 1).ceilDiv(width * columnThreads);
+/// Rows that a thread takes one after the other, as far as there are so many.
+int64_t MapEmitter::rowsOfThread() {
   // The rows of one expert are a fraction of the buffer; its blocks walk
   // further instead of standing idle.
-  int64_t rowsPerThread = !op.getOffsets() ? 1 : op.getGroup() ? 16 : 4;
-  b.setGrid(rows.ceilDiv(kThreads / columnThreads * rowsPerThread) *
+  if (op.getOffsets())
+    return op.getGroup() ? 16 : 4;
+  if (!merge)
+    return 1;
+  // A block that merges a sample's leaves should then have something to do,
+  // unless there are too few rows to go round.
+  constexpr int64_t kManyPoints = 4 << 20, kRows = 4;
+  RankedTensorType shape = region.getShape();
+  return shape.hasStaticShape() && shape.getNumElements() < kManyPoints ? 1
+                                                                        : kRows;
+}
+
+void MapEmitter::setGrid(KernelBuilder &b) {
+  unsigned domain = region.getDomain();
+  AffineExpr rows = b.gridConstant(1), columnBlocks = b.gridConstant(1),
+             samples = b.gridConstant(1);
+  if (merge)
+    samples = b.gridSize(leaves, 0);
+  // The outermost dimension is the sample, if there are several.
+  bool hasSamples = merge && b.tensorType(leaves).getDimSize(0) != 1;
+  for (unsigned dim : llvm::seq(rowDims))
+    if (dim > 0 || !hasSamples)
+      rows = rows * b.gridSize(domain, dim);
+  if (hasColumns)
+    columnBlocks =
+        b.gridSize(domain, rank - 1).ceilDiv(region.getWidth() * columnThreads);
+  b.setGrid(rows.ceilDiv(kThreads / columnThreads * rowsOfThread()) * samples *
             columnBlocks);
 }
 
 RowRange MapEmitter::rowRange(KernelBuilder &b) {
+  unsigned domain = region.getDomain();
   if (!op.getOffsets())
     return {b.i64(0), b.sizeProduct(domain, 0, rowDims)};
-  RowRange experts = raggedRows(b, offsets, op.getGroup().has_value());
+  RowRange experts =
+      raggedRows(b, op.getIns().size(), op.getGroup().has_value());
   Value inner = b.sizeProduct(domain, 1, std::max(1u, rowDims));
   return {b.mul(experts.begin, inner), b.mul(experts.end, inner)};
 }
@@ -150,7 +120,7 @@ RowRange MapEmitter::rowRange(KernelBuilder &b) {
 MapEmitter::Values MapEmitter::delinearize(KernelBuilder &b, Value row) {
   Values point(rowDims);
   for (unsigned dim = rowDims; dim-- > 1;) {
-    Value size = b.size(domain, dim);
+    Value size = b.size(region.getDomain(), dim);
     point[dim] = b.rem(row, size);
     row = b.div(row, size);
   }
@@ -162,77 +132,21 @@ MapEmitter::Values MapEmitter::delinearize(KernelBuilder &b, Value row) {
 Value MapEmitter::expertOf(KernelBuilder &b, Value row) {
   if (op.getGroup())
     return b.group();
-  bool isUsed = llvm::any_of(
-      llvm::concat<const Access>(ins, outs),
-      [](const Access &access) { return access.map.isFunctionOfSymbol(0); });
-  if (!op.getOffsets() || !isUsed)
+  if (!op.getOffsets() || !region.usesExpert())
     return {};
-  return b.toI64(
-      findGroup(b, offsets, row, [](Value offset, Value) { return offset; }));
-}
-
-MapEmitter::Values MapEmitter::shifted(KernelBuilder &b, ValueRange point,
-                                       int64_t lane) {
-  Values result(point);
-  if (hasColumns)
-    result.back() = b.add(result.back(), b.i64(lane));
-  return result;
-}
-
-MapEmitter::Values MapEmitter::loadAccess(KernelBuilder &b,
-                                          const Access &access,
-                                          ValueRange point, Value expert) {
-  Type element = b.elementType(access.operand);
-  Value offset = elementOffset(b, access.operand, access.map, point, expert);
-  if (isVector(access))
-    return b.loadVector(
-        element, b.elementPointer(b.pointer(access.operand), element, offset),
-        width);
-  Values values = {b.loadElement(access.operand, offset)};
-  bool isBroadcast =
-      !hasColumns || movementAlong(access.map, rank - 1) == Movement::None;
-  for (int64_t lane : llvm::seq<int64_t>(1, width))
-    values.push_back(
-        isBroadcast
-            ? values.front()
-            : b.loadElement(access.operand,
-                            elementOffset(b, access.operand, access.map,
-                                          shifted(b, point, lane), expert)));
-  return values;
-}
-
-void MapEmitter::storeAccess(KernelBuilder &b, const Access &access,
-                             ValueRange values, ValueRange point,
-                             Value expert) {
-  Value offset = elementOffset(b, access.operand, access.map, point, expert);
-  b.storeVector(values,
-                b.elementPointer(b.pointer(access.operand),
-                                 b.elementType(access.operand), offset));
-}
-
-void MapEmitter::emitPoint(KernelBuilder &b, Values point, Value expert) {
-  SmallVector<Values> loaded, results(outs.size());
-  for (const Access &access : ins)
-    loaded.push_back(loadAccess(b, access, point, expert));
-  for (int64_t lane : llvm::seq(width)) {
-    Values arguments = llvm::map_to_vector(
-        loaded, [&](Values &values) { return values[lane]; });
-    for (auto [out, value] :
-         llvm::enumerate(b.inlineRegion(op.getBody(), arguments)))
-      results[out].push_back(value);
-  }
-  for (auto [access, values] : llvm::zip(outs, results))
-    storeAccess(b, access, values, point, expert);
+  return b.toI64(findGroup(b, op.getIns().size(), row,
+                           [](Value offset, Value) { return offset; }));
 }
 
 KernelSource MapEmitter::emit() {
-  KernelBuilder b(op, width > 1 ? "map_vector" : "map_scalar",
+  int64_t width = region.getWidth();
+  KernelBuilder b(region.getLaunch(), width > 1 ? "map_vector" : "map_scalar",
                   {kThreads, 1, 1});
   setGrid(b);
   Value columnBlocks = b.i32(1), columnBlock = b.i32(0), column = b.i64(0),
         columns = b.i64(1);
   if (hasColumns) {
-    columns = b.size(domain, rank - 1);
+    columns = b.size(region.getDomain(), rank - 1);
     columnBlocks = b.toI32(b.ceilDiv(columns, width * columnThreads));
     columnBlock = b.rem(b.blockId(), columnBlocks);
     Value thread = b.rem(b.threadId(), b.i32(columnThreads));
@@ -241,10 +155,31 @@ KernelSource MapEmitter::emit() {
               b.i64(width));
   }
   Value rowThreads = b.i32(kThreads / columnThreads);
-  Value firstRow = b.add(b.mul(b.div(b.blockId(), columnBlocks), rowThreads),
-                         b.div(b.threadId(), b.i32(columnThreads)));
-  Value step = b.mul(b.div(b.gridDim(), columnBlocks), rowThreads);
+  Value rowBlock = b.div(b.blockId(), columnBlocks),
+        rowBlocks = b.div(b.gridDim(), columnBlocks);
   RowRange rows = rowRange(b);
+  Values statistics;
+  if (merge) {
+    Value samples = b.size(leaves, 0);
+    rowBlocks = b.div(rowBlocks, b.toI32(samples));
+    Value sample = b.toI64(b.div(rowBlock, rowBlocks));
+    rowBlock = b.rem(rowBlock, rowBlocks);
+    Value rowsOfSample = b.div(rows.end, samples);
+    rows.begin = b.mul(sample, rowsOfSample);
+    rows.end = b.add(rows.begin, rowsOfSample);
+    Type element =
+        cast<ShapedType>(merge.getOuts().front().getType()).getElementType();
+    for (Value value : SampleMerger(b, leaves, kThreads)
+                           .merge(sample, merge.getEpsilon().convertToDouble()))
+      statistics.push_back(b.round(value, element));
+  }
+  auto statisticOf = [&](AffineMap map) {
+    return statistics[cast<AffineConstantExpr>(map.getResults().back())
+                          .getValue()];
+  };
+  Value firstRow = b.add(b.mul(rowBlock, rowThreads),
+                         b.div(b.threadId(), b.i32(columnThreads)));
+  Value step = b.mul(rowBlocks, rowThreads);
   b.ifThen(b.lt(column, columns), [&] {
     b.forLoop(b.add(rows.begin, b.toI64(firstRow)), rows.end, b.toI64(step),
               [&](Value row) {
@@ -252,7 +187,8 @@ KernelSource MapEmitter::emit() {
                 Value expert = expertOf(b, rowDims > 0 ? point[0] : row);
                 if (hasColumns)
                   point.push_back(column);
-                emitPoint(b, point, expert);
+                region.store(b, region.compute(b, point, expert, statisticOf),
+                             point, expert);
               });
   });
   return b.finish();

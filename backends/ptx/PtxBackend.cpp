@@ -81,13 +81,20 @@ static void overlapPrevious(KernelSource &source) {
   source.description.overlapsPrevious = true;
 }
 
+/// The product that `op` is, or begins with.
+static kernel::GemmOp findProduct(Operation *op) {
+  if (auto cascade = dyn_cast<kernel::CascadeOp>(op))
+    op = cascade.getFirst();
+  return dyn_cast<kernel::GemmOp>(op);
+}
+
 /// The source of any launch but a product.
 static FailureOr<KernelSource> emitSource(Operation *op);
 
 /// Of a launch that is part of another: the product that any target and size
 /// can do with.
 static FailureOr<KernelSource> emitInnerSource(Operation *op) {
-  auto gemm = dyn_cast<kernel::GemmOp>(op);
+  kernel::GemmOp gemm = findProduct(op);
   if (!gemm)
     return emitSource(op);
   FailureOr<std::vector<KernelSource>> variants = emitGemm(gemm, {});
@@ -112,6 +119,7 @@ static FailureOr<KernelSource> emitSource(Operation *op) {
       .Case([](kernel::RouteHistogramOp op) { return emitRouteHistogram(op); })
       .Case([](kernel::RouteScanOp op) { return emitRouteScan(op); })
       .Case([](kernel::RouteScatterOp op) { return emitRouteScatter(op); })
+      .Case([](kernel::CascadeOp op) { return emitCascade(op); })
       .Case([](kernel::PersistentOp op) {
         return emitPersistent(op, emitInnerSource);
       })
@@ -122,7 +130,7 @@ static FailureOr<KernelSource> emitSource(Operation *op) {
 FailureOr<std::vector<KernelSource>>
 epifold::ptx::emitSources(Operation *op, const TargetFeatures &features) {
   std::vector<KernelSource> sources;
-  if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
+  if (kernel::GemmOp gemm = findProduct(op)) {
     FailureOr<std::vector<KernelSource>> variants = emitGemm(gemm, features);
     if (failed(variants))
       return failure();
@@ -150,7 +158,7 @@ TargetFeatures epifold::ptx::featuresOf(Operation *op, llvm::StringRef target,
   unsigned version = 0;
   target.drop_while([](char c) { return !llvm::isDigit(c); })
       .consumeInteger(10, version);
-  TargetFeatures features = {isa<kernel::GemmOp>(op) && target == "sm_90a",
+  TargetFeatures features = {findProduct(op) && target == "sm_90a",
                              version >= 90};
   if (tuned.empty() || !isa<kernel::GemmOp>(op))
     return features;

@@ -137,7 +137,8 @@ static llvm::Error checkSizes(func::FuncOp function, Frame &frame) {
   return llvm::Error::success();
 }
 
-static llvm::Error evaluatePersistent(kernel::PersistentOp op, Frame &frame);
+template <typename Op>
+static llvm::Error evaluateLaunches(Op op, Frame &frame);
 
 static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
   auto evaluateThis = [&](auto typed) {
@@ -164,9 +165,8 @@ static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
           evaluateThis)
       .Case<kernel::TopKOp, kernel::RouteHistogramOp, kernel::RouteScanOp,
             kernel::RouteScatterOp, kernel::CombineOp>(evaluateThis)
-      .Case([&](kernel::PersistentOp several) {
-        return evaluatePersistent(several, frame);
-      })
+      .Case<kernel::PersistentOp, kernel::CascadeOp>(
+          [&](auto several) { return evaluateLaunches(several, frame); })
       .Default([](mlir::Operation *unknown) {
         return makeError(unknown, "has no reference evaluation; an elementwise "
                                   "op gets one by implementing "
@@ -175,7 +175,8 @@ static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
 }
 
 /// The launches of a launch, one after the other, in a frame of their own.
-static llvm::Error evaluatePersistent(kernel::PersistentOp op, Frame &frame) {
+template <typename Op>
+static llvm::Error evaluateLaunches(Op op, Frame &frame) {
   mlir::Block &block = op.getBody().front();
   std::vector<Tensor> operands = getTensors(op.getIns(), frame);
   llvm::append_range(operands, takeOuts(op, frame));

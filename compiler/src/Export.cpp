@@ -349,10 +349,9 @@ private:
 
   static std::string labelOf(Operation *op) {
     std::string label = op->getName().stripDialect().str();
-    if (auto several = dyn_cast<kernel::PersistentOp>(op)) {
+    if (isa<kernel::PersistentOp, kernel::CascadeOp>(op)) {
       SmallVector<StringRef> names;
-      for (auto launch :
-           several.getBody().getOps<DestinationStyleOpInterface>())
+      for (auto launch : op->getRegion(0).getOps<DestinationStyleOpInterface>())
         names.push_back(launch->getName().stripDialect());
       label += " (" + llvm::join(names, ", ") + ")";
     }

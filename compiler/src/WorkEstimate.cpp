@@ -49,8 +49,8 @@ static AffineExpr countFlops(kernel::GemmOp gemm, ArrayRef<AffineExpr> sizes,
 }
 
 /// Sizes of a tensor of the region of `op`.
-static SmallVector<AffineExpr>
-sizesInside(kernel::PersistentOp op, Value tensor, const MemoryPlan &plan) {
+static SmallVector<AffineExpr> sizesInside(Operation *op, Value tensor,
+                                           const MemoryPlan &plan) {
   tensor = kernel::getDestination(tensor);
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return SmallVector<AffineExpr>(
@@ -76,10 +76,10 @@ WorkEstimate epifold::estimateWork(Operation *op, const MemoryPlan &plan) {
   }
   if (auto gemm = dyn_cast<kernel::GemmOp>(op))
     work.flops = countFlops(gemm, plan.getSizes(gemm.getA()), share);
-  if (auto several = dyn_cast<kernel::PersistentOp>(op))
-    for (auto gemm : several.getBody().getOps<kernel::GemmOp>())
+  if (isa<kernel::PersistentOp, kernel::CascadeOp>(op))
+    for (auto gemm : op->getRegion(0).getOps<kernel::GemmOp>())
       work.flops =
-          work.flops + countFlops(gemm, sizesInside(several, gemm.getA(), plan),
+          work.flops + countFlops(gemm, sizesInside(op, gemm.getA(), plan),
                                   /*share=*/1);
   return work;
 }

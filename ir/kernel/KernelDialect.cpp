@@ -308,43 +308,78 @@ EPIFOLD_VERIFY_RANKS(RouteScatterOp, RANKS(1, 2, 1), RANKS(1, 1, 1))
 EPIFOLD_VERIFY_RANKS(CombineOp, RANKS(2, 1), RANKS(2))
 EPIFOLD_VERIFY_RANKS(RowNllOp, RANKS(2, 1), RANKS(1))
 
-LogicalResult PersistentOp::verify() {
-  if (failed(verifyOuts(*this, getOuts(), getResults())))
+/// The region of an op that holds launches: they write the op's outs or what
+/// `isOwnBuffer` says, and it yields what became of the outs.
+template <typename Op>
+static LogicalResult
+verifyLaunchesInside(Op op, llvm::function_ref<bool(Value)> isOwnBuffer) {
+  if (failed(verifyOuts(op, op.getOuts(), op.getResults())))
     return failure();
-  Block &block = getBody().front();
-  if (!llvm::equal(block.getArgumentTypes(), getOperandTypes()))
-    return emitOpError("region takes (")
+  Block &block = op.getBody().front();
+  if (!llvm::equal(block.getArgumentTypes(), op->getOperandTypes()))
+    return op.emitOpError("region takes (")
            << block.getArgumentTypes() << ") but must take ("
-           << getOperandTypes() << ")";
+           << op->getOperandTypes() << ")";
   auto isOut = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
-    return argument && argument.getArgNumber() >= getIns().size();
+    return argument && argument.getArgNumber() >= op.getIns().size();
   };
-  for (Operation &op : block.without_terminator()) {
-    if (isa<ViewOp>(op))
+  for (Operation &inner : block.without_terminator()) {
+    if (isa<ViewOp>(inner) ||
+        (inner.getNumResults() == 1 && isOwnBuffer(inner.getResult(0))))
       continue;
-    auto launch = dyn_cast<DestinationStyleOpInterface>(op);
-    if (!launch || isa<PersistentOp>(op)) {
+    auto launch = dyn_cast<DestinationStyleOpInterface>(inner);
+    if (!launch || isa<PersistentOp>(inner)) {
       InFlightDiagnostic error =
-          emitOpError("holds an op that is neither a launch nor a view");
-      error.attachNote(op.getLoc()) << "'" << op.getName() << "' is here";
+          op.emitOpError("holds an op that is neither a launch nor a view");
+      error.attachNote(inner.getLoc()) << "'" << inner.getName() << "' is here";
       return error;
     }
     for (Value out : launch.getDpsInits())
-      if (!isOut(getDestination(out))) {
+      if (Value buffer = getDestination(out);
+          !isOut(buffer) && !isOwnBuffer(buffer)) {
         InFlightDiagnostic error =
-            emitOpError("holds a launch whose out is none of its outs");
-        error.attachNote(op.getLoc()) << "'" << op.getName() << "' is here";
+            op.emitOpError("holds a launch whose out is none of its outs");
+        error.attachNote(inner.getLoc())
+            << "'" << inner.getName() << "' is here";
         return error;
       }
   }
   auto yield = cast<YieldOp>(block.getTerminator());
-  if (yield.getValues().size() != getOuts().size())
-    return emitOpError("yields ") << yield.getValues().size() << " values for "
-                                  << getOuts().size() << " outs";
+  if (yield.getValues().size() != op.getOuts().size())
+    return op.emitOpError("yields ")
+           << yield.getValues().size() << " values for " << op.getOuts().size()
+           << " outs";
   for (auto [i, value] : llvm::enumerate(yield.getValues()))
-    if (getDestination(value) != block.getArgument(getIns().size() + i))
-      return emitOpError("yields for out ")
+    if (getDestination(value) != block.getArgument(op.getIns().size() + i))
+      return op.emitOpError("yields for out ")
              << i << " a value that is kept elsewhere";
   return success();
+}
+
+LogicalResult PersistentOp::verify() {
+  return verifyLaunchesInside(*this, [](Value) { return false; });
+}
+
+LogicalResult CascadeOp::verify() {
+  if (failed(verifyLaunchesInside(*this, [](Value value) {
+        return isa_and_present<EmptyOp>(value.getDefiningOp());
+      })))
+    return failure();
+  auto launches = getBody().getOps<DestinationStyleOpInterface>();
+  auto count = std::distance(launches.begin(), launches.end());
+  if (count != 2)
+    return emitOpError("holds ") << count << " launches but takes two";
+  return success();
+}
+
+Operation *CascadeOp::getFirst() {
+  return *getBody().getOps<DestinationStyleOpInterface>().begin();
+}
+Operation *CascadeOp::getSecond() {
+  return *std::next(getBody().getOps<DestinationStyleOpInterface>().begin());
+}
+std::optional<unsigned> CascadeOp::findOperand(Value value) {
+  auto argument = dyn_cast<BlockArgument>(getDestination(value));
+  return argument ? std::optional(argument.getArgNumber()) : std::nullopt;
 }

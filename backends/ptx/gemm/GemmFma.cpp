@@ -6,6 +6,7 @@
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/TileLeaves.h"
 
 using namespace mlir;
 using namespace epifold;
@@ -33,7 +34,7 @@ public:
         threads(schedule.rowUnits * schedule.columnUnits),
         rowsOfThread(schedule.tileRows / schedule.rowUnits),
         columnsOfThread(schedule.tileColumns / schedule.columnUnits),
-        b(problem.op, "gemm_fma", {threads, 1, 1}),
+        b(problem.launch, "gemm_fma", {threads, 1, 1}),
         copier(b, problem, schedule, threads), piece(copier.piece()) {
     assert(schedule.rowUnits % kLineStep == 0 &&
            schedule.columnUnits % kWarpColumns == 0 &&
@@ -194,6 +195,10 @@ KernelSource FmaEmitter::emit() {
     memory = b.dynamicShared(schedule.stages * copier.stageBytes());
     copier.locate(tile, memory);
     epilogue(tile, mainLoop());
+    if (problem.leaves)
+      TileLeaves(b, problem, threads, memory, [&] { b.barrier(); })
+          .mergeStored(tile, tile.row, tile.column, schedule.tileRows,
+                       schedule.tileColumns, threads / (32 * kLeafWarps));
   });
   return b.finish();
 }

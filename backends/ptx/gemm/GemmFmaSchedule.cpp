@@ -7,6 +7,7 @@
 #include "backends/ptx/gemm/GemmFmaSchedule.h"
 
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/TileLeaves.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -108,7 +109,8 @@ static SmallVector<GemmSchedule> fitTiles(const GemmProblem &problem) {
   for (int64_t rowUnits : {16, 8})
     for (int64_t threadRows : {8, 4, 2})
       for (int64_t columns : {3 * piece, 2 * piece, piece})
-        if (auto schedule = fitFma(problem, {threadRows, columns}, rowUnits))
+        if (auto schedule = fitFma(problem, {threadRows, columns}, rowUnits);
+            schedule && TileLeaves::fit(problem, *schedule))
           candidates.push_back(*schedule);
   return candidates;
 }

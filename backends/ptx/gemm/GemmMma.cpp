@@ -6,6 +6,7 @@
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/TileLeaves.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -26,7 +27,7 @@ public:
         rowFragments(schedule.tileRows / schedule.rowUnits / kMmaRows),
         columnFragments(schedule.tileColumns / schedule.columnUnits /
                         kMmaColumns),
-        b(problem.op, "gemm_mma", {threads, 1, 1}),
+        b(problem.launch, "gemm_mma", {threads, 1, 1}),
         copier(b, problem, schedule, threads) {
     assert(schedule.tileDepth == kSlab);
   }
@@ -201,6 +202,10 @@ KernelSource MmaEmitter::emit() {
     memory = b.dynamicShared(schedule.stages * copier.stageBytes());
     copier.locate(tile, memory);
     epilogue(tile, mainLoop());
+    if (problem.leaves)
+      TileLeaves(b, problem, threads, memory, [&] { b.barrier(); })
+          .mergeStored(tile, tile.row, tile.column, schedule.tileRows,
+                       schedule.tileColumns, threads / (32 * kLeafWarps));
   });
   return b.finish();
 }

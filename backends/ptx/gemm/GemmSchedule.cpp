@@ -7,6 +7,7 @@
 
 #include "backends/ptx/gemm/GemmFmaSchedule.h"
 #include "backends/ptx/gemm/SlabCopier.h"
+#include "backends/ptx/gemm/TileLeaves.h"
 #include "backends/ptx/gemm/TunedSchedules.h"
 #include "backends/ptx/gemm/WgmmaCost.h"
 
@@ -21,10 +22,11 @@ static RankedTensorType typeOf(Value value) {
 }
 
 GemmProblem::GemmProblem(kernel::GemmOp op)
-    : op(op), products(op.getB().size()), columns(op.getResultColumns()),
-      rowsOfB(op.getRowsOfB()), depth(op.getDepth()), taps(op.getTaps()),
-      groups(op.getGroups()), isConvolution(op.isConvolution()),
-      isRagged(op.isRagged()), hasGroup(op.getGroup().has_value()),
+    : op(op), launch(op), products(op.getB().size()),
+      columns(op.getResultColumns()), rowsOfB(op.getRowsOfB()),
+      depth(op.getDepth()), taps(op.getTaps()), groups(op.getGroups()),
+      isConvolution(op.isConvolution()), isRagged(op.isRagged()),
+      hasGroup(op.getGroup().has_value()),
       hasGather(static_cast<bool>(op.getGather())),
       hasGroupedA(!op.isConvolution() && typeOf(op.getA()).getRank() == 3),
       element(typeOf(op.getA()).getElementType()),
@@ -33,6 +35,12 @@ GemmProblem::GemmProblem(kernel::GemmOp op)
   offsets = gather + (hasGather ? 1 : 0);
   firstExtra = offsets + (isRagged ? 1 : 0);
   firstOut = firstExtra + op.getExtras().size();
+  // The operands of a cascade begin as the product's do.
+  if (auto cascade = dyn_cast<kernel::CascadeOp>(op->getParentOp())) {
+    launch = cascade;
+    auto stats = cast<kernel::LeafStatsOp>(cascade.getSecond());
+    leaves = {*cascade.findOperand(stats.getOuts().front()), stats.getGroups()};
+  }
 }
 
 std::optional<int64_t> epifold::ptx::knownRows(const GemmProblem &problem) {
@@ -69,11 +77,13 @@ struct MmaTiles {
 MmaTiles::MmaTiles(const GemmProblem &problem) {
   few = {16, shareOfColumns(128, problem.products, 64), 32, 8, 1, 8, 8, 1};
   int64_t columns = problem.columns <= 64 ? 64 : 128;
-  some = {64, shareOfColumns(columns, problem.products, 32), 32, 6, 2, 4, 8, 2};
+  int64_t least = problem.leaves ? kernel::kLeaf : 32;
+  some = {64, shareOfColumns(columns, problem.products, least), 32, 6, 2, 4, 8,
+          2};
   // Loads of single elements hold many addresses, and many products many
   // accumulators: no room for a second block.
   bool needsRegisters = problem.products > 4 || !problem.readsPieces(8);
-  many = {128, shareOfColumns(128, problem.products, 32),
+  many = {128, shareOfColumns(128, problem.products, least),
           32,  4,
           2,   4,
           8,   needsRegisters ? 1 : 2};
@@ -92,7 +102,8 @@ static GemmSchedule chooseMmaSync(const GemmProblem &problem, int64_t rows) {
                kEnoughTiles ||
            problem.isRagged;
   };
-  if (rows <= 16 || !isEnough(tiles.some))
+  if ((rows <= 16 || !isEnough(tiles.some)) &&
+      TileLeaves::fit(problem, tiles.few))
     return tiles.few;
   return rows <= 64 || !isEnough(tiles.many) ? tiles.some : tiles.many;
 }
@@ -102,7 +113,11 @@ epifold::ptx::fallbackCandidates(const GemmProblem &problem) {
   if (!problem.usesMatrixUnit())
     return fmaCandidates(problem);
   MmaTiles tiles(problem);
-  return {tiles.few, tiles.some, tiles.many};
+  SmallVector<GemmSchedule> candidates = {tiles.few, tiles.some, tiles.many};
+  llvm::erase_if(candidates, [&](const GemmSchedule &schedule) {
+    return !TileLeaves::fit(problem, schedule);
+  });
+  return candidates;
 }
 
 /// wgmma where it can read the operands, else mma.sync.

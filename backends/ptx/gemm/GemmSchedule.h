@@ -19,6 +19,15 @@ struct GemmProblem {
 
   /// A handle, whose accessors are not const.
   mutable kernel::GemmOp op;
+  /// What is launched: the product, or the cascade that begins with it.
+  mlir::Operation *launch;
+  /// The statistics that a cascade adds: of which groups of columns, and where
+  /// they go.
+  struct Leaves {
+    unsigned operand;
+    int64_t groups;
+  };
+  std::optional<Leaves> leaves;
   unsigned a = 0, firstB = 1, gather = 0, offsets = 0, firstExtra = 0,
            firstOut = 0;
   /// Number of B's; columns of each, and rows in memory of a tap of it;

@@ -8,6 +8,7 @@
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
 #include "backends/ptx/gemm/TileFeed.h"
+#include "backends/ptx/gemm/TileLeaves.h"
 #include "backends/ptx/gemm/WgmmaAsm.h"
 #include "backends/ptx/gemm/WgmmaOperands.h"
 #include "backends/ptx/gemm/WgmmaPipeline.h"
@@ -35,7 +36,7 @@ public:
   WgmmaEmitter(const GemmProblem &problem, const GemmSchedule &schedule)
       : problem(problem), schedule(schedule),
         consumers(schedule.rowUnits * schedule.columnUnits),
-        b(problem.op, "gemm_wgmma", {kGroupThreads * (1 + consumers), 1, 1},
+        b(problem.launch, "gemm_wgmma", {kGroupThreads * (1 + consumers), 1, 1},
           /*usesStatus=*/TileFeed::drawsTiles(problem, schedule)),
         operands(b, problem, schedule, kGroupThreads),
         store(schedule.storesBoxes ? std::make_optional<WgmmaStore>(b, problem)
@@ -72,6 +73,7 @@ private:
   KernelBuilder b;
   WgmmaOperands operands;
   std::optional<WgmmaStore> store;
+  std::optional<TileLeaves> leaves;
   WgmmaPipeline pipeline;
   TileFeed feed;
   int64_t slabs;
@@ -269,16 +271,19 @@ void WgmmaEmitter::multiplyAndStore(const GemmTile &tile, Value position) {
   auto at = [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
     return sums[own.indexOf(layout, product, row, run, lane)];
   };
+  Value row = b.add(tile.row, own.firstRow());
+  Value column = b.add(tile.column, own.firstColumn());
   auto emitDirectly = [&]() -> Values {
     epilogue.emit(at);
+    if (leaves)
+      leaves->mergeStored(tile, row, column, WgmmaShare::kRows, own.columns(),
+                          /*teams=*/1);
     return {};
   };
   if (!store) {
     emitDirectly();
     return;
   }
-  Value row = b.add(tile.row, own.firstRow());
-  Value column = b.add(tile.column, own.firstColumn());
   Value isFull = b.logicalAnd(
       b.le(b.add(row, b.i64(WgmmaShare::kRows)), tile.rowEnd),
       b.le(b.add(column, b.i64(own.columns())), b.i64(problem.columns)));
@@ -286,6 +291,12 @@ void WgmmaEmitter::multiplyAndStore(const GemmTile &tile, Value position) {
       isFull,
       [&]() -> Values {
         store->locate(tile.group, row, column);
+        Type element = b.elementType(problem.firstOut);
+        if (leaves)
+          store->setVisitor([&](int64_t round, Value box) {
+            leaves->merge(row, b.add(column, b.i64(round * kBoxColumns)),
+                          b.i1(true), LeafInShared(b, element, box));
+          });
         epilogue.emit(at, *store);
         return {};
       },
@@ -316,11 +327,16 @@ KernelSource WgmmaEmitter::emit() {
   int64_t wordsAt = place(pipeline.bytesOfWords());
   int64_t feedAt = place(TileFeed::sharedBytes(schedule));
   int64_t walkAt = place(TileWalk::sharedBytes(problem, schedule));
+  int64_t threads = kGroupThreads * (1 + consumers);
+  int64_t leavesAt = place(TileLeaves::sharedBytes(problem, threads));
   memory = b.dynamicShared(bytes, kAlignment);
   auto at = [&](int64_t byte) {
     return b.elementPointer(memory, b.getI8Type(), b.i32(byte));
   };
   boxes = at(boxesAt);
+  if (problem.leaves)
+    leaves.emplace(b, problem, threads, at(leavesAt),
+                   [this] { syncThreads(b, groupNumber(), kGroupThreads); });
   TileWalk walk(b, problem, schedule, at(walkAt));
   feed.start(at(feedAt));
   pipeline.start(at(wordsAt), operands.arrivals(), consumers * kGroupWarps);

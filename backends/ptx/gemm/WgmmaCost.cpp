@@ -9,6 +9,7 @@
 #include "backends/ptx/gemm/GemmTile.h"
 #include "backends/ptx/gemm/SlabCopier.h"
 #include "backends/ptx/gemm/TileFeed.h"
+#include "backends/ptx/gemm/TileLeaves.h"
 #include "backends/ptx/gemm/WgmmaStore.h"
 
 #include <cmath>
@@ -38,6 +39,7 @@ struct Hopper {
 } // namespace
 
 static constexpr int64_t kWarpgroupRows = 64, kDepth = 64, kRun = 32;
+static constexpr int64_t kThreads = 3 * 128; // of a block
 static constexpr int64_t kMostColumnsOfInstruction = 256;
 /// Neighbouring columns that a thread stores at once.
 static constexpr int64_t kColumnsOfThread = 8;
@@ -52,7 +54,8 @@ static bool fitStages(const GemmProblem &problem, GemmSchedule &schedule) {
   int64_t bytes = Hopper::kSharedBytes - kMost * kWordBytes -
                   TileFeed::sharedBytes(most) -
                   TileWalk::sharedBytes(problem, schedule) -
-                  (schedule.storesBoxes ? WgmmaStore::sharedBytes(2) : 0);
+                  (schedule.storesBoxes ? WgmmaStore::sharedBytes(2) : 0) -
+                  TileLeaves::sharedBytes(problem, kThreads);
   schedule.stages =
       std::min(kMost, bytes / SlabCopier::stageBytes(problem, schedule));
   return schedule.stages >= kLeast;
@@ -69,7 +72,7 @@ epifold::ptx::wgmmaCandidates(const GemmProblem &problem) {
     schedule.residentBlocks = Hopper::kProcessors;
     schedule.swapsOperands = swaps;
     schedule.storesBoxes = WgmmaStore::fits(problem, schedule);
-    if (fitStages(problem, schedule))
+    if (TileLeaves::fit(problem, schedule) && fitStages(problem, schedule))
       result.push_back(schedule);
   };
   // Rows of the result that are stored element by element need registers that

@@ -125,6 +125,8 @@ void WgmmaStore::endRound(int64_t round) {
     storeBox(b, map, coordinates, sharedAddress(b, boxOf(round)));
     commitStores(b);
   });
+  if (visitor)
+    visitor(round, boxOf(round));
 }
 
 void WgmmaStore::finish() {

@@ -9,6 +9,8 @@
 
 #include "backends/ptx/gemm/GemmEpilogue.h"
 
+#include <functional>
+
 namespace epifold::ptx {
 
 /// A consumer warpgroup's stores. A round is a box of 64 rows and 64 columns of
@@ -29,6 +31,11 @@ public:
   /// The warpgroup `number` (i32) of those whose boxes lie at `memory`; it has
   /// `rounds` a tile.
   void enter(mlir::Value memory, mlir::Value number, int64_t rounds);
+  /// What all threads of the warpgroup do with each filled box, on top; they
+  /// may read it until they come back.
+  void setVisitor(std::function<void(int64_t round, mlir::Value box)> visit) {
+    visitor = std::move(visit);
+  }
   /// The next tile: its group, and the warpgroup's first row and column in the
   /// product (i64).
   void locate(mlir::Value group, mlir::Value row, mlir::Value column);
@@ -52,6 +59,7 @@ private:
   Value map;
   Value memory, number, group, row, column;
   int64_t rounds = 0;
+  std::function<void(int64_t round, Value box)> visitor;
 };
 
 } // namespace epifold::ptx

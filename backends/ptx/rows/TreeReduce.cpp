@@ -96,10 +96,27 @@ TreeValue epifold::ptx::broadcast(KernelBuilder &b, const TreeValue &node,
 
 WarpMerger::WarpMerger(KernelBuilder &b, const Tree &tree, TypeRange types,
                        int64_t warps, int64_t teamWarps)
-    : b(b), tree(tree), teamWarps(teamWarps) {
+    : b(b), tree(tree), teamWarps(teamWarps),
+      synchronize([&b] { b.barrier(); }) {
   if (teamWarps > 1)
     for (Type type : types)
       shared.push_back(b.sharedArray(type, warps));
+}
+
+WarpMerger::WarpMerger(KernelBuilder &b, const Tree &tree, TypeRange types,
+                       int64_t warps, int64_t teamWarps, Value memory,
+                       std::function<void()> synchronize)
+    : b(b), tree(tree), teamWarps(teamWarps),
+      synchronize(std::move(synchronize)) {
+  for (auto [i, type] : llvm::enumerate(types))
+    shared.push_back(b.elementPointer(memory, type, b.i32(i * warps)));
+}
+
+int64_t WarpMerger::sharedBytes(TypeRange types, int64_t warps) {
+  int64_t bytes = 0;
+  for (Type type : types)
+    bytes += warps * (type.getIntOrFloatBitWidth() / 8);
+  return bytes;
 }
 
 TreeValue WarpMerger::merge(const TreeValue &node,
@@ -107,13 +124,13 @@ TreeValue WarpMerger::merge(const TreeValue &node,
   if (teamWarps == 1)
     return node;
   // The nodes of the call before must have been read.
-  b.barrier();
+  synchronize();
   b.ifThen(b.eq(b.laneId(), b.i32(0)), [&] {
     for (auto [array, component] : llvm::zip_equal(shared, node))
       b.store(component, b.elementPointer(array, component.getType(),
                                           b.toI64(b.warpId())));
   });
-  b.barrier();
+  synchronize();
   Value member = b.bitAnd(b.laneId(), b.i32(teamWarps - 1));
   Value first = b.bitAnd(b.warpId(), b.i32(~(teamWarps - 1)));
   TreeValue result;

@@ -9,6 +9,8 @@
 
 #include "backends/ptx/KernelBuilder.h"
 
+#include <functional>
+
 namespace epifold::ptx {
 
 /// What a node of a tree carries: the sum, or (count, mean, M2).
@@ -60,12 +62,20 @@ TreeValue mergeLanes(KernelBuilder &b, const Tree &tree, const TreeValue &node,
 TreeValue broadcast(KernelBuilder &b, const TreeValue &node, mlir::Value lane);
 
 /// Merges one node of each warp of a team by adjacent pairs, through shared
-/// memory. All threads of the block call it, as often as one another.
+/// memory. All threads that `synchronize` waits for call it, as often as one
+/// another.
 class WarpMerger {
 public:
   /// A block of `warps` warps made of teams of `teamWarps` (a power of two).
   WarpMerger(KernelBuilder &b, const Tree &tree, mlir::TypeRange types,
              int64_t warps, int64_t teamWarps);
+  /// The same, in `memory`, with a barrier of the threads that take part.
+  WarpMerger(KernelBuilder &b, const Tree &tree, mlir::TypeRange types,
+             int64_t warps, int64_t teamWarps, mlir::Value memory,
+             std::function<void()> synchronize);
+
+  /// Bytes of shared memory for nodes of `types`.
+  static int64_t sharedBytes(mlir::TypeRange types, int64_t warps);
 
   /// Lane 0 of each warp brings a node and takes its team's. `exists(w)` says
   /// whether the i32 team-relative warp `w` has a node; null: all do.
@@ -77,6 +87,7 @@ private:
   const Tree &tree;
   int64_t teamWarps;
   KernelBuilder::Values shared;
+  std::function<void()> synchronize;
 };
 
 /// Merges `count` (i64, at least 1) nodes that come one after the other by
