@@ -3,6 +3,7 @@
 
 // The pass that replaces a function of graph ops by one of kernel ops.
 
+#include "ir/kernel/MathMode.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "passes/Passes.h"
 #include "passes/SizeAnalysis.h"
@@ -90,6 +91,8 @@ static LogicalResult convertFunction(func::FuncOp source) {
       target.setArgAttr(i, "kernel.layout",
                         builder.getDenseI64ArrayAttr(layout));
   annotateSizes(target, source, *analysis, builder);
+  if (Attribute mode = source->getAttr(kernel::mathModeAttrName))
+    target->setAttr(kernel::mathModeAttrName, mode);
 
   Block *block = target.addEntryBlock();
   builder.setInsertionPointToStart(block);

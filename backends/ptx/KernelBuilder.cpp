@@ -22,6 +22,7 @@ static constexpr int64_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
 KernelBuilder::KernelBuilder(Operation *op, llvm::StringRef entry,
                              std::array<int64_t, 3> block, bool usesStatus)
     : ImplicitLocOpBuilder(op->getLoc(), op->getContext()), op(op),
+      mathMode(kernel::getMathMode(op)),
       module(ModuleOp::create(op->getLoc())) {
   description.entry = entry.str();
   description.block = block;

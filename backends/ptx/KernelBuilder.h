@@ -10,6 +10,7 @@
 #include "backends/ptx/PtxBackend.h"
 
 #include "ir/kernel/KernelDialect.h"
+#include "ir/kernel/MathMode.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -208,7 +209,7 @@ public:
   //===--- Scalar code
   //-------------------------------------------------------------------------------------------===//
 
-  /// A portable function of an f32 or f64 value.
+  /// A function of an f32 or f64 value, in the math mode of the op.
   Value math(kernel::MathFunction function, kernel::Accuracy accuracy,
              Value input);
   /// Clones a region's block with `arguments` for its arguments; returns what
@@ -221,6 +222,7 @@ private:
   mlir::AffineExpr gridSymbolFor(std::pair<unsigned, unsigned> size);
 
   mlir::Operation *op;
+  kernel::MathMode mathMode;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::LLVM::LLVMFuncOp function;
   EmittedKernel description;

@@ -2,109 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Instantiates the portable functions with a scalar builder that emits arith
-// ops.
+// ops, and writes the fast ones with a GPU's approximations.
 
 #include "backends/ptx/MathExpansion.h"
 
+#include "backends/ptx/ArithScalarBuilder.h"
 #include "ir/numerics/PortableMath.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace epifold;
-
-namespace {
-/// The scalar builder of one compute type; see ir/numerics/ScalarBuilder.h.
-class ArithScalarBuilder {
-public:
-  using Value = mlir::Value;
-  using IntValue = mlir::Value;
-  using Bool = mlir::Value;
-
-  ArithScalarBuilder(ImplicitLocOpBuilder &b, Type type)
-      : b(b), type(type),
-        intType(b.getIntegerType(type.getIntOrFloatBitWidth())) {}
-
-  bool isDouble() const { return type.isF64(); }
-  Value constant(double value) {
-    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
-  }
-  Value intConstant(int64_t value) {
-    return arith::ConstantOp::create(
-        b, IntegerAttr::get(intType,
-                            APInt(intType.getWidth(), value, false, true)));
-  }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value sqrt(Value x) { return LLVM::SqrtOp::create(b, x); }
-  Value fma(Value x, Value y, Value z) {
-    return LLVM::FMAOp::create(b, x, y, z);
-  }
-  Value fmaSaturated(Value x, Value y, Value z) {
-    return LLVM::CallIntrinsicOp::create(
-               b, type, b.getStringAttr("llvm.nvvm.fma.rn.sat.f"),
-               ValueRange{x, y, z})
-        .getResult(0);
-  }
-  Value neg(Value x) { return arith::NegFOp::create(b, x); }
-  Value abs(Value x) { return LLVM::FAbsOp::create(b, x); }
-  // sm_80 has a NaN-keeping minimum for f32 only.
-  Value minimum(Value x, Value c) {
-    if (isDouble())
-      return select(lt(c, x), c, x);
-    return arith::MinimumFOp::create(b, x, c);
-  }
-  Value maximum(Value x, Value c) {
-    if (isDouble())
-      return select(lt(x, c), c, x);
-    return arith::MaximumFOp::create(b, x, c);
-  }
-  Bool lt(Value x, Value y) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
-  }
-  Bool isNaN(Value x) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-  }
-  Value select(Bool condition, Value x, Value y) {
-    return arith::SelectOp::create(b, condition, x, y);
-  }
-  IntValue bitcastToInt(Value x) {
-    return arith::BitcastOp::create(b, intType, x);
-  }
-  Value bitcastToFloat(IntValue x) {
-    return arith::BitcastOp::create(b, type, x);
-  }
-  IntValue intAdd(IntValue x, IntValue y) {
-    return arith::AddIOp::create(b, x, y);
-  }
-  IntValue intSub(IntValue x, IntValue y) {
-    return arith::SubIOp::create(b, x, y);
-  }
-  IntValue intAnd(IntValue x, IntValue y) {
-    return arith::AndIOp::create(b, x, y);
-  }
-  IntValue intShl(IntValue x, unsigned bits) {
-    return arith::ShLIOp::create(b, x, intConstant(bits));
-  }
-  IntValue intShr(IntValue x, unsigned bits) {
-    return arith::ShRSIOp::create(b, x, intConstant(bits));
-  }
-  // ptxas makes one multiply-add of it.
-  IntValue intSubShifted(IntValue x, IntValue y, unsigned bits) {
-    return intSub(x, intShl(y, bits));
-  }
-
-private:
-  ImplicitLocOpBuilder &b;
-  Type type;
-  IntegerType intType;
-};
-} // namespace
-
-static_assert(numerics::ScalarBuilder<ArithScalarBuilder>);
+using namespace epifold::ptx;
 
 static numerics::UnaryFunction toNumerics(kernel::MathFunction function) {
   switch (function) {
@@ -144,10 +51,102 @@ static numerics::Accuracy toNumerics(kernel::Accuracy accuracy) {
   llvm_unreachable("every accuracy is listed");
 }
 
-Value ptx::expandMath(OpBuilder &builder, Location loc,
+namespace {
+/// The fast functions of f32. An approximation is used where it is both shorter
+/// and within the stated error; the special-function unit takes a quarter of a
+/// warp's instruction at a time, so a reciprocal at accuracy bf16 stays a
+/// polynomial, beside which an exponential costs nothing.
+class FastMath {
+public:
+  FastMath(ImplicitLocOpBuilder &b, bool isCoarse)
+      : b(b), scalar(b, b.getF32Type()), isCoarse(isCoarse) {}
+
+  /// Null where the portable function is the fast one too.
+  Value apply(kernel::MathFunction function, Value x);
+
+private:
+  Value approximate(StringRef instruction, Value x) {
+    return LLVM::InlineAsmOp::create(
+               b, b.getF32Type(), x, (instruction + " $0, $1;").str(), "=f,f",
+               /*has_side_effects=*/false, /*is_align_stack=*/false,
+               LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+        .getRes();
+  }
+  Value scale(Value x, double factor) {
+    return scalar.mul(x, scalar.constant(factor));
+  }
+  /// 2^x.
+  Value power(Value x) { return approximate("ex2.approx.ftz.f32", x); }
+  Value gate(Value x);
+  Value silu(Value x);
+  Value geluTanh(Value x);
+
+  ImplicitLocOpBuilder &b;
+  ArithScalarBuilder scalar;
+  bool isCoarse;
+};
+} // namespace
+
+/// 1 / (1 + 2^x), x <= 125.
+Value FastMath::gate(Value x) {
+  if (isCoarse)
+    return numerics::detail::reciprocalOfNegated(
+        scalar, scalar.sub(scalar.constant(-1), power(x)),
+        numerics::Accuracy::BF16);
+  return approximate("rcp.approx.ftz.f32",
+                     scalar.add(power(x), scalar.constant(1)));
+}
+
+/// The clamped x is a factor too, as -inf times 0 would be NaN.
+Value FastMath::silu(Value x) {
+  Value clamped = scalar.maximum(x, scalar.constant(-86));
+  return scalar.mul(clamped, gate(scale(clamped, -numerics::detail::log2E)));
+}
+
+Value FastMath::geluTanh(Value x) {
+  // 2 √(2/π) log2 e; x² overflows only where the gate is 1 anyway.
+  constexpr double slope = 1.5957691216057308 * numerics::detail::log2E;
+  Value clamped = scalar.maximum(x, scalar.constant(-10));
+  Value factor =
+      scalar.fma(scalar.mul(clamped, clamped),
+                 scalar.constant(-0.044715 * slope), scalar.constant(-slope));
+  return scalar.mul(clamped, gate(scalar.mul(clamped, factor)));
+}
+
+Value FastMath::apply(kernel::MathFunction function, Value x) {
+  constexpr double log2E = numerics::detail::log2E;
+  switch (function) {
+  case kernel::MathFunction::Exp:
+    return power(scale(x, log2E));
+  case kernel::MathFunction::Log:
+    return scale(approximate("lg2.approx.ftz.f32", x), 1 / log2E);
+  case kernel::MathFunction::Tanh:
+    return approximate("tanh.approx.f32", x);
+  case kernel::MathFunction::Sigmoid:
+    return gate(scale(scalar.maximum(x, scalar.constant(-86)), -log2E));
+  case kernel::MathFunction::Silu:
+    return silu(x);
+  case kernel::MathFunction::GeluTanh:
+    return geluTanh(x);
+  case kernel::MathFunction::Rsqrt:
+    return approximate("rsqrt.approx.ftz.f32", x);
+  case kernel::MathFunction::Sqrt:
+    return approximate("sqrt.approx.ftz.f32", x);
+  case kernel::MathFunction::Erf:
+  case kernel::MathFunction::GeluErf:
+    return {};
+  }
+  llvm_unreachable("every function is listed");
+}
+
+Value ptx::expandMath(OpBuilder &builder, Location loc, kernel::MathMode mode,
                       kernel::MathFunction function, kernel::Accuracy accuracy,
                       Value input) {
   ImplicitLocOpBuilder b(loc, builder);
+  if (mode == kernel::MathMode::Fast && input.getType().isF32())
+    if (Value fast = FastMath(b, accuracy == kernel::Accuracy::BF16)
+                         .apply(function, input))
+      return fast;
   ArithScalarBuilder scalar(b, input.getType());
   return numerics::applyUnary(scalar, toNumerics(function), input,
                               toNumerics(accuracy));

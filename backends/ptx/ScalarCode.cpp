@@ -64,7 +64,7 @@ Value KernelBuilder::fma(Value a, Value b, Value c) {
 
 Value KernelBuilder::math(kernel::MathFunction function,
                           kernel::Accuracy accuracy, Value input) {
-  return expandMath(*this, getLoc(), function, accuracy, input);
+  return expandMath(*this, getLoc(), mathMode, function, accuracy, input);
 }
 
 /// Clones an arith op whose floats are bf16 or f16 as one that computes in f32

@@ -53,6 +53,12 @@ Expected<Request> open(const char *data, size_t size, const char *optionsText) {
       Graph::parse({data, size}, stringOption(*options, "name", "graph"));
   if (!graph)
     return graph.error();
+  if (std::string name = stringOption(*options, "math", ""); !name.empty()) {
+    Expected<MathMode> mode = parseMathMode(name);
+    if (!mode)
+      return mode.error();
+    graph->setMathMode(*mode);
+  }
   return Request{std::move(*graph), std::move(*options)};
 }
 

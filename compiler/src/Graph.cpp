@@ -8,6 +8,7 @@
 #include "backends/ptx/PtxBackend.h"
 #include "ir/graph/GraphDialect.h"
 #include "ir/kernel/KernelDialect.h"
+#include "ir/kernel/MathMode.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -300,6 +301,35 @@ std::vector<TensorSignature> Graph::signature() const {
                graph::GraphDialect::resultAttrName),
         type);
   return entries;
+}
+
+//===--- Math mode
+//-----------------------------------------------------------------------------------------------===//
+
+Expected<MathMode> parseMathMode(std::string_view name) {
+  std::optional<kernel::MathMode> mode = kernel::symbolizeMathMode(name);
+  if (!mode)
+    return Error(ErrorCode::InvalidArgument, "unknown math mode '" +
+                                                 std::string(name) +
+                                                 "'; modes are portable, fast");
+  return *mode == kernel::MathMode::Fast ? MathMode::Fast : MathMode::Portable;
+}
+
+MathMode Graph::mathMode() const {
+  return kernel::getMathMode(impl_->function()) == kernel::MathMode::Fast
+             ? MathMode::Fast
+             : MathMode::Portable;
+}
+
+void Graph::setMathMode(MathMode mode) {
+  func::FuncOp function = impl_->function();
+  if (mode == MathMode::Portable)
+    function->removeAttr(kernel::mathModeAttrName);
+  else
+    function->setAttr(
+        kernel::mathModeAttrName,
+        StringAttr::get(function.getContext(),
+                        kernel::stringifyMathMode(kernel::MathMode::Fast)));
 }
 
 } // namespace epifold

@@ -23,10 +23,12 @@ def Graph_Dialect : Dialect {
     the order of its reductions, so that any lowering that keeps them gives the same bits.
 
     A graph is one `func.func`. Its arguments carry `graph.input = "in.x"` or `graph.param = "w.router.w"`, its
-    results `graph.result = "out.y"`: the names under which tensors travel in files.
+    results `graph.result = "out.y"`: the names under which tensors travel in files. The function may say
+    `graph.math = "fast"`: on a GPU its f32 transcendentals are then approximations (`"portable"` is the default).
   }];
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{

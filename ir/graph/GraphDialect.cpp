@@ -4,13 +4,16 @@
 // Registers the graph dialect, its types and attributes.
 
 #include "ir/graph/GraphDialect.h"
+#include "ir/kernel/MathMode.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace epifold::graph;
+namespace kernel = epifold::kernel;
 
 #include "ir/graph/GraphDialect.cpp.inc"
 #include "ir/graph/GraphEnums.cpp.inc"
@@ -45,6 +48,22 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   if (!name || name.getValue().empty())
     return op->emitError() << "'" << attribute.getName().getValue()
                            << "' must be a non-empty string, got "
+                           << attribute.getValue();
+  return success();
+}
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op,
+                                                     NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name != kernel::mathModeAttrName || !isa<FunctionOpInterface>(op))
+    return op->emitError() << "'" << name
+                           << "' is not an op attribute of the graph dialect; "
+                              "a function may have '"
+                           << kernel::mathModeAttrName << "'";
+  auto mode = dyn_cast<StringAttr>(attribute.getValue());
+  if (!mode || !kernel::symbolizeMathMode(mode.getValue()))
+    return op->emitError() << "'" << name
+                           << "' must be \"portable\" or \"fast\", got "
                            << attribute.getValue();
   return success();
 }

@@ -98,6 +98,16 @@ for dtype in f64 f32 bf16; do
     --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
 done
 
+echo
+echo "== Fast math, to the bit with itself"
+options=(--math=fast)
+for dtype in f32 bf16; do
+  exact "fast clm B1 T130 d128 E4 $dtype" - clm_conv_moe --batch=1 --tokens=130 --width=128 --experts=4 --vocab=256 --dtype="$dtype"
+  exact "fast moe T333 d256 n128 E64 K8 $dtype" 1 moe_swiglu \
+    --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
+done
+options=()
+
 # schedules WORKLOAD ARG…: every schedule of each product gives the bits of the default one.
 schedules() {
   ./epifold bench tune "$@" --warmup 0 --repeat 1 -o "$out/tuning.json" >"$out/schedules.log" 2>&1

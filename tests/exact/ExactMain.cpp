@@ -42,6 +42,13 @@ int epifoldExactMain(int argc, char **argv) {
   auto *random = app.add_flag("--random", options.random,
                               "check random graphs instead of a given one")
                      ->excludes(graph);
+  app.add_option_function<std::string>(
+         "--math",
+         [&](const std::string &mode) { options.fast = mode == "fast"; },
+         "fast: with a GPU's approximations; its results are compared with "
+         "each other, not with the CPU's, which are portable")
+      ->check(CLI::IsMember({"portable", "fast"}))
+      ->excludes(random);
   app.add_option("--count", options.count, "random graphs to check")
       ->check(CLI::PositiveNumber)
       ->needs(random);

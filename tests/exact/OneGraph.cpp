@@ -149,6 +149,7 @@ Expected<void> addRows(Table &table, const Case &whole, const Options &options,
   auto graph = readGraph(options.shorter);
   if (!graph)
     return graph.error();
+  graph->setMathMode(whole.graph.mathMode());
   auto inputs = sampleFor(*graph, TensorSignature::Kind::Input, whole.inputs,
                           /*keepsWhole=*/true);
   if (!inputs)
@@ -164,7 +165,7 @@ Expected<void> addRows(Table &table, const Case &whole, const Options &options,
   };
   if (auto done = compareAlone("rows alone = rows in the batch",
                                evaluator.runCompiled(*graph, "all", *inputs));
-      !done || !evaluator.hasDevice())
+      !done || !evaluator.hasDevice() || graph->mathMode() == MathMode::Fast)
     return done;
   return compareAlone("CPU reference of rows = rows in the batch",
                       evaluator.runGraph(*graph, *inputs));
@@ -179,6 +180,8 @@ Expected<void> fill(Table &table, const Options &options) {
   auto graph = readGraph(options.graph);
   if (!graph)
     return graph.error();
+  if (options.fast)
+    graph->setMathMode(MathMode::Fast);
   auto inputs = randomInputs(*graph, options);
   if (!inputs)
     return inputs.error();
@@ -203,7 +206,9 @@ Expected<void> fill(Table &table, const Options &options) {
       return done;
   }
 
-  if (options.reference) {
+  const bool isPortable =
+      whole.graph.mathMode() == MathMode::Portable || !evaluator->hasDevice();
+  if (options.reference && isPortable) {
     std::vector<FusionSet> sets = fusionSets(fusionNames());
     if (evaluator->hasDevice() && !options.everySet)
       sets = {sets.back()};

@@ -22,6 +22,9 @@ struct Options {
   uint64_t seed = 1;
   bool reference = true;
   bool everySet = false;
+  /// Fast math instead of what the graph says. The CPU has none, so a device's
+  /// results are then compared with each other only.
+  bool fast = false;
 
   bool random = false;
   int64_t count = 100;

@@ -29,6 +29,19 @@ struct TensorSignature {
   std::vector<int64_t> shape; ///< kDynamic where the size is dynamic.
 };
 
+/// How code for a GPU computes transcendentals of f32 (those of f64 are always
+/// portable). The CPU's evaluation is always portable.
+enum class MathMode {
+  /// The same bits on every device.
+  Portable,
+  /// By a GPU's approximations: any fusion set gives the same bits, but other
+  /// kinds of devices give others.
+  Fast
+};
+
+/// The mode that is called "portable" or "fast"; an error names both.
+Expected<MathMode> parseMathMode(std::string_view name);
+
 /// A verified graph. Moving it is cheap; it is not copied.
 class Graph {
 public:
@@ -45,6 +58,10 @@ public:
 
   /// Arguments, then results, in order.
   std::vector<TensorSignature> signature() const;
+
+  /// What the function's attribute `graph.math` says; portable without it.
+  MathMode mathMode() const;
+  void setMathMode(MathMode mode);
 
   struct Impl;
   explicit Graph(std::unique_ptr<Impl> impl);

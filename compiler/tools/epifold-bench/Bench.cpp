@@ -74,6 +74,8 @@ int epifoldBenchMain(int argc, char **argv) {
   Expected<Workload> workload = makeWorkload(options);
   if (!workload)
     return fail("epifold-bench", workload.error());
+  if (options.math)
+    workload->graph.setMathMode(*options.math);
   for (const std::string &plugin : options.plugins)
     if (auto loaded = loadPassPlugin(plugin); !loaded)
       return fail("epifold-bench", loaded.error());

@@ -86,6 +86,7 @@ struct Common {
                    "out; the results are the same")
         ->type_name("SET")
         ->capture_default_str();
+    addMathOption(app, options.math);
     addRemarksOption(app, options.remarks);
     addPluginOption(app, options.plugins);
     app.add_flag("!--no-overlap", measure.overlap,

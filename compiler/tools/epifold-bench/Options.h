@@ -27,7 +27,8 @@ struct BenchOptions {
   /// other entries stay.
   std::optional<std::string> tuneTo;
   MeasureOptions measure;
-  std::string remarks; ///< "all", "fused", "missed", or empty: none.
+  std::optional<MathMode> math; ///< Empty: as the graph says.
+  std::string remarks;          ///< "all", "fused", "missed", or empty: none.
   std::vector<std::string> plugins;
 };
 

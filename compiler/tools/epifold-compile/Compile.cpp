@@ -17,6 +17,7 @@ namespace {
 constexpr const char *footer = R"(examples:
   epifold-compile moe.mlir -o moe.efx
   epifold-compile moe.mlir -o moe.efx --target=sm_90a --fusion=none --verbose
+  epifold-compile moe.mlir -o moe.efx --math=fast   # a GPU's approximations of exp, tanh and others
   epifold-compile moe.mlir --emit=kernel            # the launches, as text on standard output
   epifold-compile moe.mlir -o moe.efx --tuning-file=h200.json
   epifold-compile moe.mlir --emit=schedules --tuning-file=h200.json   # how each product is cut into tiles
@@ -34,6 +35,7 @@ int epifoldCompileMain(int argc, char **argv) {
   CompileOptions options;
   std::string input, output, emit = "efx", remarks, tuningFile;
   std::vector<std::string> plugins;
+  std::optional<MathMode> math;
   bool verbose = false;
   app.add_option("graph", input,
                  "Graph as MLIR text or bytecode; - is standard input")
@@ -51,6 +53,7 @@ int epifoldCompileMain(int argc, char **argv) {
          "none, all, or fusions joined by commas, '-' before those to leave "
          "out; the bits are the same")
       ->capture_default_str();
+  tools::addMathOption(app, math);
   tools::addRemarksOption(app, remarks);
   tools::addPluginOption(app, plugins);
   app.add_option("--emit", emit,
@@ -95,6 +98,8 @@ int epifoldCompileMain(int argc, char **argv) {
   Expected<Graph> graph = Graph::parse(*source, input);
   if (!graph)
     return tools::fail("epifold-compile", graph.error());
+  if (math)
+    graph->setMathMode(*math);
 
   Expected<Tuning> tuning = tools::readTuning(tuningFile);
   if (!tuning)

@@ -104,6 +104,12 @@ std::variant<RunToolOptions, int> parseRunOptions(int argc, char **argv) {
                  "Of a graph: none, all, or names with commas, '-' before "
                  "those to leave out")
       ->type_name("SET");
+  app.add_option("--math", options.math,
+                 "Of a graph: portable (the same bits on every device) or "
+                 "fast (a GPU's own approximations of f32 transcendentals; "
+                 "the reference stays portable); default: as the graph says")
+      ->check(CLI::IsMember({"portable", "fast"}))
+      ->type_name("MODE");
   app.add_flag("--remarks{all}", options.remarks,
                "Of a graph: say on stderr what fused and what did not, and "
                "why; =fused or =missed for a part of it")

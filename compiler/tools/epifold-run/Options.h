@@ -34,6 +34,7 @@ struct RunToolOptions {
   bool tolerant = false; ///< --rtol or --atol was given.
   bool cast = false;
   std::string fusion;  ///< Empty: the compiler's default.
+  std::string math;    ///< "portable", "fast", or empty: as the graph says.
   std::string remarks; ///< "all", "fused", "missed", or empty: none.
   std::vector<std::string> plugins;
   std::string target; ///< Empty: what suits the device.

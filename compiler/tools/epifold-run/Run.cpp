@@ -141,6 +141,8 @@ std::string Tool::compilerOptions() const {
   nlohmann::json json = {{"name", options_.file}};
   if (!options_.fusion.empty())
     json["fusion"] = options_.fusion;
+  if (!options_.math.empty())
+    json["math"] = options_.math;
   if (!options_.remarks.empty())
     json["remarks"] = options_.remarks;
   if (device_) {
@@ -310,6 +312,11 @@ Expected<Outcome> Tool::runOnDevice() {
 Expected<bool> Tool::run() {
   if (Expected<void> read = readInputs(); !read)
     return read.error();
+  if (isExecutable_ && !options_.math.empty())
+    return Error(ErrorCode::InvalidArgument,
+                 fmt::format("'{}' is compiled already: --math applies to "
+                             "graphs",
+                             options_.file));
   if (Expected<void> chosen = chooseDevice(); !chosen)
     return chosen.error();
   if (Expected<void> told = printRemarks(); !told)

@@ -59,6 +59,19 @@ void addRemarksOption(CLI::App &app, std::string &kinds) {
       ->type_name("");
 }
 
+void addMathOption(CLI::App &app, std::optional<MathMode> &mode) {
+  app.add_option_function<std::string>(
+         "--math",
+         [&mode](const std::string &name) {
+           mode = name == "fast" ? MathMode::Fast : MathMode::Portable;
+         },
+         "portable (the same bits on every device) or fast (a GPU's own "
+         "approximations of f32 transcendentals); default: as the graph says, "
+         "which is portable if it says nothing")
+      ->check(CLI::IsMember({"portable", "fast"}))
+      ->type_name("MODE");
+}
+
 void addPluginOption(CLI::App &app, std::vector<std::string> &files) {
   app.add_option("--load-pass-plugin", files,
                  "Pass plugin whose fusions --fusion may name; may be repeated")

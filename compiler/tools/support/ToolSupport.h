@@ -7,6 +7,7 @@
 #ifndef EPIFOLD_COMPILER_TOOLS_SUPPORT_TOOLSUPPORT_H
 #define EPIFOLD_COMPILER_TOOLS_SUPPORT_TOOLSUPPORT_H
 
+#include "epifold/Graph.h"
 #include "epifold/runtime/DataType.h"
 #include "epifold/runtime/Error.h"
 
@@ -29,6 +30,10 @@ int fail(const std::string &tool, const Error &error);
 
 /// Adds `--remarks[=all|fused|missed]`; `kinds` stays empty without it.
 void addRemarksOption(CLI::App &app, std::string &kinds);
+
+/// Adds `--math=portable|fast`; `mode` stays empty without it: what the graph
+/// says holds then.
+void addMathOption(CLI::App &app, std::optional<MathMode> &mode);
 
 /// Adds `--load-pass-plugin FILE`, which may be repeated.
 void addPluginOption(CLI::App &app, std::vector<std::string> &files);

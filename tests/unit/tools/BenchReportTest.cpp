@@ -43,7 +43,8 @@ TEST_F(BenchReportTest, JsonHasEveryKey) {
   EXPECT_EQ(json(), nlohmann::json::parse(R"({
     "workload": "moe_swiglu",
     "shape": {"tokens": 16, "width": 64, "hidden": 32, "experts": 8, "topk": 2},
-    "dtype": "f32", "copies": 1, "fusion": "all", "launch": "graph",
+    "dtype": "f32", "copies": 1, "fusion": "all",
+    "math": "portable", "launch": "graph",
     "device": "cuda:1", "device_name": "a \"chip\"",
     "ms": 2.5, "ms_min": 1.0,
     "tflops": 2.0, "peak_tflops": 8.0, "peak_share": 0.25,

@@ -83,7 +83,9 @@ EPIFOLD_C_API void epifold_fusion_names(epifold_text_sink out,
 
 /* The functions below take a graph as MLIR text or bytecode and options as a
  * JSON object ("" means none). They return 0 on success and 1 after one or more
- * calls of `error`. All are safe to call from several threads at once. */
+ * calls of `error`. All are safe to call from several threads at once. Every
+ * one has the option "math": "portable" | "fast", in place of what the graph
+ * says. */
 
 /* Compiles to the bytes of an executable: `out` is called once.
  * Options: "fusion": "none" | "all" | "a,b" | "all,-a"; "targets": ["sm_90a",
