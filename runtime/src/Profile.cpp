@@ -9,8 +9,32 @@
 
 namespace epifold::runtime {
 
-std::string chromeTrace(const RunReport &report, const DeviceInfo &device) {
-  using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
+
+static Json eventArguments(const LaunchProfile &launch,
+                           const PeakRates &peaks) {
+  Json arguments = {{"label", launch.label}};
+  double seconds = launch.durationMs * 1e-3;
+  auto add = [&](int64_t amount, const char *name, double unit,
+                 const char *rateName, double peak, const char *shareName) {
+    if (amount <= 0)
+      return;
+    arguments[name] = amount;
+    if (seconds <= 0)
+      return;
+    double rate = static_cast<double>(amount) / seconds / unit;
+    arguments[rateName] = rate;
+    if (peak > 0)
+      arguments[shareName] = rate / peak;
+  };
+  add(launch.flops, "flop", 1e12, "tflops", peaks.teraflops, "peak_share");
+  add(launch.bytes, "bytes", 1e9, "gb_per_s", peaks.copyGigabytes,
+      "copy_share");
+  return arguments;
+}
+
+std::string chromeTrace(const RunReport &report, const DeviceInfo &device,
+                        const PeakRates &peaks) {
   Json events = Json::array();
   events.push_back({{"name", "process_name"},
                     {"ph", "M"},
@@ -19,12 +43,6 @@ std::string chromeTrace(const RunReport &report, const DeviceInfo &device) {
   for (const LaunchProfile &launch : report.profile) {
     if (launch.skipped)
       continue;
-    Json args = {{"label", launch.label}};
-    double seconds = launch.durationMs * 1e-3;
-    if (launch.flops > 0 && seconds > 0)
-      args["tflops"] = double(launch.flops) / seconds * 1e-12;
-    if (launch.bytes > 0 && seconds > 0)
-      args["gb_per_s"] = double(launch.bytes) / seconds * 1e-9;
     // Times of the format are in microseconds.
     events.push_back({{"name", launch.kernel},
                       {"ph", "X"},
@@ -32,7 +50,7 @@ std::string chromeTrace(const RunReport &report, const DeviceInfo &device) {
                       {"tid", 0},
                       {"ts", launch.startMs * 1e3},
                       {"dur", launch.durationMs * 1e3},
-                      {"args", std::move(args)}});
+                      {"args", eventArguments(launch, peaks)}});
   }
   Json trace = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
   return trace.dump(1, ' ', false, Json::error_handler_t::replace);

@@ -84,8 +84,19 @@ std::variant<RunToolOptions, int> parseRunOptions(int argc, char **argv) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
   app.add_option("--profile", options.profile,
-                 "Write a Chrome trace of one run (GPU only)")
+                 "Write a Chrome trace of one run (GPU only), with each "
+                 "launch's FLOP and bytes and their rates")
       ->type_name("FILE");
+  app.add_option("--peak", options.peaks.teraflops,
+                 "TFLOP/s that the chip can do: the profile gives each "
+                 "launch's share of it")
+      ->check(CLI::PositiveNumber)
+      ->type_name("RATE");
+  app.add_option("--copy-rate", options.peaks.copyGigabytes,
+                 "GB/s that it can read and write, for the same (epifold-bench "
+                 "measures both)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("RATE");
   app.add_option("--expect", options.expect,
                  "Compare every result with the tensor of its name in this "
                  "safetensors file; equality unless a tolerance is given")
@@ -153,6 +164,9 @@ std::variant<RunToolOptions, int> parseRunOptions(int argc, char **argv) {
   options.tolerant = rtol->count() + atol->count() > 0;
   if (options.tolerant && options.expect.empty())
     return usage("--rtol and --atol need --expect");
+  if (options.profile.empty() &&
+      options.peaks.teraflops + options.peaks.copyGigabytes > 0)
+    return usage("--peak and --copy-rate need --profile");
   bool reference = options.device == "reference";
   if (reference && !options.profile.empty())
     return usage("--profile times GPU launches: it cannot be used with "

@@ -28,6 +28,7 @@ struct RunToolOptions {
   bool overlap = true;
   int repeat = 1;
   std::string profile;
+  runtime::PeakRates peaks; ///< For the profile's shares; zero: not given.
   std::string expect;
   double rtol = 0;
   double atol = 0;

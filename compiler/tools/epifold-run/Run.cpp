@@ -300,7 +300,7 @@ Expected<Outcome> Tool::runOnDevice() {
     Expected<RunReport> profiled = session->step(runOptions);
     if (!profiled)
       return profiled.error();
-    outcome.trace = chromeTrace(*profiled, info);
+    outcome.trace = chromeTrace(*profiled, info, options_.peaks);
   }
   Expected<TensorMap> results = session->results();
   if (!results)

@@ -324,7 +324,20 @@ TEST_F(SessionTest, ProfilesNameEachLaunch) {
       nlohmann::json::parse(chromeTrace(*report, Device::open()->info()));
   ASSERT_EQ(trace["traceEvents"].size(), 5u);
   EXPECT_EQ(trace["traceEvents"][1]["name"], "double_f32");
-  EXPECT_EQ(trace["traceEvents"][1]["args"]["label"], "double at m.mlir:1");
+  auto arguments = trace["traceEvents"][1]["args"];
+  EXPECT_EQ(arguments["label"], "double at m.mlir:1");
+  EXPECT_EQ(arguments["flop"], 32);
+  EXPECT_EQ(arguments["bytes"], 128);
+  EXPECT_FALSE(arguments.contains("peak_share"));
+
+  // 32 FLOP and 128 bytes in a millisecond, of twice and four times as many.
+  trace = nlohmann::json::parse(
+      chromeTrace(*report, Device::open()->info(), {64e-9, 512e-6}));
+  arguments = trace["traceEvents"][1]["args"];
+  EXPECT_DOUBLE_EQ(arguments["peak_share"], 0.5);
+  EXPECT_DOUBLE_EQ(arguments["copy_share"], 0.25);
+  EXPECT_FALSE(trace["traceEvents"][2]["args"].contains("peak_share"))
+      << "a memset has no FLOP";
 
   auto times = session.timeSteps(5, LaunchMode::Graph);
   ASSERT_TRUE(times);

@@ -234,7 +234,8 @@ TEST_F(ToolTest, BadUsageExitsWithTwo) {
   for (const char *arguments :
        {"", "--nonsense", "m.efx --launch=slow", "m.efx --device=gpu",
         "m.efx --device=cuda:-1", "m.efx --device=cuda:1x", "m.efx --repeat 0",
-        "m.efx --rtol 1", "m.efx --rtol -1 --expect x",
+        "m.efx --peak 700", "m.efx --copy-rate -1 --profile t.json",
+        "m.efx --math=quick", "m.efx --rtol 1", "m.efx --rtol -1 --expect x",
         "m.efx --device=reference --profile t.json",
         "m.efx --device=cuda:0 --level=kernel"})
     EXPECT_EQ(run(arguments).status, 2) << arguments;
@@ -245,7 +246,8 @@ TEST_F(ToolTest, BadUsageExitsWithTwo) {
 
 TEST_F(ToolTest, RepeatsAndProfiles) {
   ToolResult result =
-      run(std::string("m.efx ") + kFiles + "--repeat 5 --profile t.json");
+      run(std::string("m.efx ") + kFiles +
+          "--repeat 5 --profile t.json --peak 700 --copy-rate 4200");
   EXPECT_EQ(result.status, 0) << result.output;
   EXPECT_NE(result.output.find("5 further runs: median 3.0000 ms"),
             std::string::npos)
@@ -253,6 +255,15 @@ TEST_F(ToolTest, RepeatsAndProfiles) {
   std::ifstream stream(folder.file("t.json"));
   std::string trace((std::istreambuf_iterator<char>(stream)), {});
   EXPECT_NE(trace.find("double_f32"), std::string::npos);
+  EXPECT_NE(trace.find("copy_share"), std::string::npos);
+}
+
+TEST_F(ToolTest, AnExecutableHasItsMathMode) {
+  ToolResult result = run(std::string("m.efx ") + kFiles + "--math=fast");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.output.find("is compiled already: --math applies to graphs"),
+            std::string::npos)
+      << result.output;
 }
 
 TEST_F(ToolTest, LinksLibcAlone) {

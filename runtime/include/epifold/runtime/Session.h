@@ -168,8 +168,17 @@ private:
   std::unique_ptr<State> state_;
 };
 
-/// The launches of a profiled run as a Chrome trace ("chrome://tracing").
-std::string chromeTrace(const RunReport &report, const DeviceInfo &device);
+/// What a device can do at most; zero where that is not known.
+struct PeakRates {
+  double teraflops = 0;     ///< TFLOP/s of products.
+  double copyGigabytes = 0; ///< GB/s of a copy, read and written together.
+};
+
+/// The launches of a profiled run as a Chrome trace ("chrome://tracing"). An
+/// event's arguments are FLOP and bytes of the launch where they are known,
+/// both over its time, and their shares of the peaks that are given.
+std::string chromeTrace(const RunReport &report, const DeviceInfo &device,
+                        const PeakRates &peaks = {});
 
 } // namespace epifold::runtime
 
