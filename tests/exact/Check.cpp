@@ -37,24 +37,25 @@ static void fail(SetOutcome &set, Fault fault, const std::string &message) {
   set.message = message;
 }
 
-static void compareWith(const Outcome &expected,
-                        const Expected<Outcome> &actual, SetOutcome &set) {
+void compareWith(const Outcome &expected, const Expected<Outcome> &actual,
+                 SetOutcome &set) {
   if (!actual)
     return fail(set, Fault::Error, actual.error().message());
   auto found = compare(expected.results, actual->results);
   if (!found)
     return fail(set, Fault::Error, found.error().message());
   set.comparison = *found;
-  if (!(actual->status == expected.status))
-    return fail(set, Fault::Status,
-                fmt::format("status '{}' where the reference has '{}'",
-                            describe(actual->status),
-                            describe(expected.status)));
+  // Which elements differ hints at why the status does, so both are told.
   if (found->different > 0)
     fail(set, Fault::Different,
          fmt::format("{} of {} elements differ, by up to {:.3g} at {}",
                      found->different, found->elements, found->maxDifference,
                      found->worst));
+  if (!(actual->status == expected.status))
+    fail(set, Fault::Status,
+         fmt::format("status '{}' where the reference has '{}'{}{}",
+                     describe(actual->status), describe(expected.status),
+                     set.message.empty() ? "" : "; ", set.message));
 }
 
 Expected<CheckReport> checkGraph(const Graph &graph, const TensorMap &inputs,

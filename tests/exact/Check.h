@@ -38,9 +38,14 @@ struct SetOutcome {
   std::string label;
   bool changed = false; ///< Its kernels are not those of the empty set.
   Fault fault = Fault::None;
-  std::string message; ///< What the fault is.
+  std::string message; ///< What the fault is, and those after it.
   Comparison comparison;
 };
+
+/// Compares a run with its reference and writes what is wrong, all of it, into
+/// `set`.
+void compareWith(const Outcome &expected, const Expected<Outcome> &actual,
+                 SetOutcome &set);
 
 struct CheckReport {
   runtime::TensorMap reference; ///< The results that all sets must give.

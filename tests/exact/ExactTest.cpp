@@ -85,6 +85,22 @@ TEST(Compare, RefusesAbsentAndMisshapenTensors) {
   EXPECT_EQ(misshapen.error().code(), ErrorCode::InvalidArgument);
 }
 
+TEST(CompareWith, TellsOfStatusAndElements) {
+  Outcome expected{{{"y", tensorOf({2}, {1, 2})}}, {}};
+  Outcome run{{{"y", tensorOf({2}, {1, 3})}}, {}};
+  SetOutcome elements;
+  compareWith(expected, run, elements);
+  EXPECT_EQ(elements.fault, Fault::Different);
+  EXPECT_EQ(elements.message, "1 of 2 elements differ, by up to 1 at y[1]");
+
+  run.status = {runtime::kStatusNanLogits, 7, runtime::kStatusNoRow};
+  SetOutcome both;
+  compareWith(expected, run, both);
+  EXPECT_EQ(both.fault, Fault::Status);
+  EXPECT_TRUE(both.message.starts_with("status '"));
+  EXPECT_TRUE(both.message.ends_with("; " + elements.message)) << both.message;
+}
+
 TEST(Rows, AreSpreadFromTheFirstToTheLast) {
   HostTensor whole = tensorOf({2, 5, 1}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   auto some = sampleRows(whole, {2, 3, 1});
