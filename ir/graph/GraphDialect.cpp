@@ -13,7 +13,6 @@
 
 using namespace mlir;
 using namespace epifold::graph;
-namespace kernel = epifold::kernel;
 
 #include "ir/graph/GraphDialect.cpp.inc"
 #include "ir/graph/GraphEnums.cpp.inc"

@@ -98,6 +98,54 @@ for dtype in f64 f32 bf16; do
     --tokens=333 --width=256 --hidden=128 --experts=64 --topk=8 --dtype="$dtype"
 done
 
+# every_small_bf16 FILE: the 33280 bf16 numbers below 8 in magnitude as in.x, each once.
+every_small_bf16() {
+  local header='{"in.x":{"dtype":"BF16","shape":[130,256],"data_offsets":[0,66560]}}  ' high low
+  {
+    # shellcheck disable=SC2059 # escapes are what the formats are for
+    printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
+    for high in {0..64} {128..192}; do
+      for low in {0..255}; do
+        printf '\\x%x\\x%x' "$low" "$high"
+      done
+    done | { read -r bytes; printf '%b' "$bytes"; }
+  } >"$1"
+}
+
+# fast_error FUNCTION BOUND: fast math differs by at most BOUND of the largest value from the CPU's portable function.
+fast_error() {
+  local out_of='tensor<130x256xf32>' rc
+  cat >"$out/function.mlir" <<END
+func.func @main(%x: tensor<130x256xbf16> {graph.input = "in.x"}) -> ($out_of {graph.result = "out.y"}) {
+  %0 = graph.cast %x : tensor<130x256xbf16> -> $out_of
+  %1 = graph.exp %0 : $out_of -> $out_of
+  %y = $1 : $out_of -> $out_of
+  return %y : $out_of
+}
+END
+  ./epifold run "$out/function.mlir" --device=reference --inputs "$out/small.st" --outputs "$out/portable.st" >"$out/fast.log" 2>&1 &&
+    ./epifold run "$out/function.mlir" --math=fast --device=cuda:0 --inputs "$out/small.st" --expect "$out/portable.st" \
+      --rtol "$2" --atol 0 >>"$out/fast.log" 2>&1
+  rc=$?
+  printf '%-52s %s\n' "fast $1" "$([[ $rc -eq 0 ]] && echo "within $2 of the maximum" || echo DIFFERS)"
+  [[ $rc -eq 0 ]] || { failed=1; cat "$out/fast.log"; }
+}
+
+echo
+echo "== Fast math, against portable"
+every_small_bf16 "$out/small.st"
+for accuracy in bf16 f32; do
+  bound=$([[ $accuracy == bf16 ]] && echo 2e-4 || echo 2e-6)
+  fast_error "graph.exp %0 accuracy $accuracy" "$bound"
+  fast_error "graph.log %1 accuracy $accuracy" "$bound"
+  fast_error "graph.tanh %0 accuracy $accuracy" 7e-4
+  fast_error "graph.sigmoid %0 accuracy $accuracy" "$bound"
+  fast_error "graph.silu %0 accuracy $accuracy" "$bound"
+  fast_error "graph.gelu %0 approximate tanh accuracy $accuracy" "$bound"
+done
+fast_error "graph.rsqrt %1" 1e-6
+fast_error "graph.sqrt %1" 1e-6
+
 echo
 echo "== Fast math, to the bit with itself"
 options=(--math=fast)
