@@ -26,7 +26,7 @@ MapRegion::MapRegion(kernel::MapOp op) : op(op), launch(op) {
     Access access{cascade ? cascade.findOperand(operand) : number,
                   cast<RankedTensorType>(operand.getType()), map};
     (i < offsets ? ins : outs).push_back(access);
-    if (i == op.getDomain()) {
+    if (int64_t(i) == int64_t(op.getDomain())) {
       assert(access.operand && "the domain is a tensor of the launch");
       domain = *access.operand;
       shape = access.type;

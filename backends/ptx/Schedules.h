@@ -42,7 +42,7 @@ struct ScheduleUse {
   /// row tiles that share a column; warpgroups, warps (mma) or threads (fma)
   /// along rows and columns. Then, where it is so: "blocks=2" that fit a
   /// multiprocessor, "resident=132" blocks that stay, "swapped" operands,
-  /// results stored by "boxes".
+  /// a tile's epilogue "deferred" into the next tile.
   std::string schedule;
   /// It is for launches of at most so many rows, or of any number.
   std::optional<int64_t> mostRows;

@@ -86,26 +86,6 @@ void epifold::ptx::copyBox(KernelBuilder &b, Value target, Value tensorMap,
           constraints, operands);
 }
 
-void epifold::ptx::storeBox(KernelBuilder &b, Value tensorMap,
-                            ValueRange coordinates, Value source) {
-  std::string constraints = "l,r";
-  KernelBuilder::Values operands = {tensorMap, source};
-  std::string list = listCoordinates(coordinates, operands, constraints);
-  emitAsm(b,
-          "cp.async.bulk.tensor." + std::to_string(coordinates.size()) +
-              "d.global.shared::cta.bulk_group [$0, " + list + "], [$1];",
-          constraints, operands);
-}
-
-void epifold::ptx::commitStores(KernelBuilder &b) {
-  NVVM::CpAsyncBulkCommitGroupOp::create(b);
-}
-
-void epifold::ptx::waitForReadsOfStores(KernelBuilder &b, int64_t running) {
-  NVVM::CpAsyncBulkWaitGroupOp::create(b, b.getI32IntegerAttr(running),
-                                       b.getUnitAttr());
-}
-
 void epifold::ptx::fenceShared(KernelBuilder &b) {
   auto kind =
       NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared);

@@ -36,16 +36,8 @@ void waitForPhase(KernelBuilder &b, mlir::Value barrier, mlir::Value parity);
 void copyBox(KernelBuilder &b, mlir::Value target, mlir::Value tensorMap,
              mlir::ValueRange coordinates, mlir::Value barrier);
 
-/// Starts the copy of a box from shared address `source` to a tensor map's
-/// `coordinates`, as part of the thread's next group of stores.
-void storeBox(KernelBuilder &b, mlir::Value tensorMap,
-              mlir::ValueRange coordinates, mlir::Value source);
-void commitStores(KernelBuilder &b);
-/// Waits until all but the last `running` groups of the thread's stores have
-/// read shared memory.
-void waitForReadsOfStores(KernelBuilder &b, int64_t running);
-/// Makes the calling thread's writes to shared memory visible to stores, and
-/// to wgmma.
+/// Makes the calling thread's writes to shared memory visible to
+/// wgmma.
 void fenceShared(KernelBuilder &b);
 /// A barrier of `threads` threads, number `barrier` (i32) of the block's 16;
 /// number 0 is the whole block's.

@@ -33,10 +33,27 @@ GemmEpilogue::Access GemmEpilogue::describe(unsigned operand, AffineMap map) {
   Access access{operand, map, movementAlong(map, kRowDim),
                 movementAlong(map, kColumnDim), false};
   access.isVector = guardedColumns() > 1 &&
-                    access.alongColumn == Movement::Contiguous &&
-                    vectorAlignment(b.tensorType(operand), map, kColumnDim,
-                                    layout.runLength) == layout.runLength;
+                    storesRuns(b.tensorType(operand), map, layout.runLength);
   return access;
+}
+
+bool GemmEpilogue::storesRuns(RankedTensorType type, AffineMap map,
+                              int64_t columns) {
+  return movementAlong(map, kColumnDim) == Movement::Contiguous &&
+         vectorAlignment(type, map, kColumnDim, columns) == columns;
+}
+
+bool GemmEpilogue::hasEvenRows(AffineMap map) {
+  return movementAlong(map, kRowDim) != Movement::Other;
+}
+
+Value GemmEpilogue::rowStride(KernelBuilder &b, unsigned operand,
+                              AffineMap map) {
+  return strideAlong(b, operand, map, kRowDim);
+}
+
+bool GemmEpilogue::dependsOnRowAlone(AffineMap map) {
+  return movementAlong(map, kColumnDim) == Movement::None;
 }
 
 /// The offset of the thread's first column, from which the others follow by
@@ -108,25 +125,29 @@ void GemmEpilogue::loadColumnVectors() {
 }
 
 /// A row outside reads the tile's first one.
+Value GemmEpilogue::knownNumberOf(int64_t row) {
+  Value number = numberOf(row);
+  return b.select(b.lt(number, tile.rowEnd), number, tile.row);
+}
+
 void GemmEpilogue::loadRowValues() {
   constexpr size_t kMostRows = 4;
   if (layout.rows.size() > kMostRows)
     return;
-  for (Value rowInTile : layout.rows) {
-    Value row = b.add(tile.row, rowInTile);
-    Value known = b.select(b.lt(row, tile.rowEnd), row, tile.row);
+  for (int64_t row : llvm::seq(layout.rows.size())) {
     Values &values = rowValues.emplace_back();
     for (const Access &access : extras)
       values.push_back(
           access.alongColumn == Movement::None
-              ? b.loadElement(access.operand, rowOffset(access, known))
+              ? b.loadElement(access.operand,
+                              rowOffset(access, knownNumberOf(row)))
               : Value());
   }
 }
 
-GemmEpilogue::Row GemmEpilogue::openRow(int64_t row) {
+GemmEpilogue::Row GemmEpilogue::openRow(int64_t row, Value number) {
   Row place;
-  place.number = b.add(tile.row, layout.rows[row]);
+  place.number = number;
   for (const Access &access : llvm::concat<const Access>(extras, outs))
     place.offsets.push_back(rowOffset(access, place.number));
   for (auto [i, access] : llvm::enumerate(extras)) {
@@ -185,10 +206,25 @@ void GemmEpilogue::storePiece(const Row &place, int64_t run, int64_t lane,
   }
 }
 
+SmallVector<GemmEpilogue::Values>
+GemmEpilogue::compute(int64_t row, int64_t run, AccumulatorAt accumulator) {
+  isFull = true;
+  columnVectors.resize(extras.size());
+  return computePiece(openRow(row, knownNumberOf(row)), row, run, 0,
+                      layout.runLength, accumulator);
+}
+
+GemmEpilogue::Values GemmEpilogue::offsetsOfOuts(int64_t row) {
+  Values offsets;
+  for (const Access &access : outs)
+    offsets.push_back(rowOffset(access, numberOf(row)));
+  return offsets;
+}
+
 void GemmEpilogue::emitRow(int64_t row, AccumulatorAt accumulator) {
-  Value number = b.add(tile.row, layout.rows[row]);
+  Value number = numberOf(row);
   b.ifThen(b.lt(number, tile.rowEnd), [&] {
-    Row place = openRow(row);
+    Row place = openRow(row, number);
     int64_t count = guardedColumns();
     for (int64_t run : llvm::seq(layout.runs.size()))
       for (int64_t lane = 0; lane < layout.runLength; lane += count)
@@ -197,29 +233,6 @@ void GemmEpilogue::emitRow(int64_t row, AccumulatorAt accumulator) {
                      computePiece(place, row, run, lane, count, accumulator));
         });
   });
-}
-
-/// Runs outside, rows inside: what depends on the column alone is the same for
-/// all rows of a round.
-void GemmEpilogue::emit(AccumulatorAt accumulator, RoundStore &store) {
-  isFull = true;
-  loadColumnVectors();
-  SmallVector<Row> places;
-  for (int64_t row : llvm::seq(layout.rows.size()))
-    places.push_back(openRow(row));
-  int64_t rounds = int64_t(layout.runs.size()) / store.runsOfRound();
-  for (int64_t round : llvm::seq(rounds)) {
-    store.beginRound(round);
-    for (int64_t i : llvm::seq(store.runsOfRound()))
-      for (int64_t row : llvm::seq(layout.rows.size())) {
-        int64_t run = round * store.runsOfRound() + i;
-        store.put(row, run,
-                  computePiece(places[row], row, run, 0, layout.runLength,
-                               accumulator)
-                      .front());
-      }
-    store.endRound(round);
-  }
 }
 
 void GemmEpilogue::emit(AccumulatorAt accumulator) {

@@ -30,18 +30,6 @@ struct AccumulatorLayout {
 using AccumulatorAt = llvm::function_ref<mlir::Value(
     int64_t product, int64_t row, int64_t run, int64_t lane)>;
 
-/// Where results go on their way to memory, in rounds of some runs each.
-class RoundStore {
-public:
-  virtual ~RoundStore() = default;
-  /// Runs of a round; it divides their number.
-  virtual int64_t runsOfRound() const = 0;
-  virtual void beginRound(int64_t round) = 0;
-  /// Takes a run's results of the product's only out.
-  virtual void put(int64_t row, int64_t run, mlir::ValueRange values) = 0;
-  virtual void endRound(int64_t round) = 0;
-};
-
 /// The epilogue of one thread's part of a tile: loads of extras, the region,
 /// and guarded stores. Extras that depend on the column alone are loaded once a
 /// thread, those that depend on the row alone once a row.
@@ -54,10 +42,23 @@ public:
   /// few rows: with the sums still to be computed, nobody waits for it.
   void loadRowValues();
 
+  /// The outs' values of a run of a row, which need not exist: then they are
+  /// those of another one. Where extras depend on columns, these must exist.
+  llvm::SmallVector<KernelBuilder::Values> compute(int64_t row, int64_t run,
+                                                   AccumulatorAt accumulator);
+  /// i64 offsets of a row's first column of the thread in each out.
+  KernelBuilder::Values offsetsOfOuts(int64_t row);
+
+  /// Whether runs of `columns` are one access of the tensor that `map` indexes.
+  static bool storesRuns(mlir::RankedTensorType type, mlir::AffineMap map,
+                         int64_t columns);
+  /// Whether rows are evenly spaced, and i64 elements between them.
+  static bool hasEvenRows(mlir::AffineMap map);
+  static mlir::Value rowStride(KernelBuilder &b, unsigned operand,
+                               mlir::AffineMap map);
+  static bool dependsOnRowAlone(mlir::AffineMap map);
+
   void emit(AccumulatorAt accumulator);
-  /// The same for a part all of whose rows and columns exist, with the results
-  /// of the only out given to `store`.
-  void emit(AccumulatorAt accumulator, RoundStore &store);
 
 private:
   using Value = mlir::Value;
@@ -95,7 +96,9 @@ private:
   Values loadRun(const Access &access, Value rowOffset, Value row, int64_t run,
                  int64_t lane, int64_t count);
   void loadColumnVectors();
-  Row openRow(int64_t row);
+  Value numberOf(int64_t row) { return b.add(tile.row, layout.rows[row]); }
+  Value knownNumberOf(int64_t row);
+  Row openRow(int64_t row, Value number);
   void emitRow(int64_t row, AccumulatorAt accumulator);
   llvm::SmallVector<Values> computePiece(const Row &place, int64_t row,
                                          int64_t run, int64_t lane,

@@ -69,8 +69,8 @@ struct GemmSchedule {
   /// wgmma: the B's give the instruction its 64 rows, and A its columns, of
   /// which as few as eight are possible: for few rows of A.
   bool swapsOperands = false;
-  /// wgmma: full tiles go to memory by boxes, through shared memory.
-  bool storesBoxes = false;
+  /// wgmma: a tile's epilogue is applied while the next one is multiplied.
+  bool defersEpilogue = false;
   /// The schedule is for launches of at most so many rows, of all groups
   /// together where they are ragged; none: of any number.
   std::optional<int64_t> mostRows = std::nullopt;

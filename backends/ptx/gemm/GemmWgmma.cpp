@@ -5,6 +5,7 @@
 // the operands into shared memory, others multiply them.
 
 #include "backends/ptx/gemm/AsyncAsm.h"
+#include "backends/ptx/gemm/DeferredEpilogue.h"
 #include "backends/ptx/gemm/GemmEmitters.h"
 #include "backends/ptx/gemm/GemmEpilogue.h"
 #include "backends/ptx/gemm/TileFeed.h"
@@ -13,7 +14,6 @@
 #include "backends/ptx/gemm/WgmmaOperands.h"
 #include "backends/ptx/gemm/WgmmaPipeline.h"
 #include "backends/ptx/gemm/WgmmaShare.h"
-#include "backends/ptx/gemm/WgmmaStore.h"
 
 #include <utility>
 
@@ -24,7 +24,6 @@ using namespace epifold::ptx;
 namespace {
 constexpr int64_t kSlab = 64; // elements of a line: 128 bytes
 constexpr int64_t kGroupThreads = WgmmaShare::kThreads, kGroupWarps = 4;
-constexpr int64_t kBoxColumns = 64; // of what WgmmaStore stores at once
 /// Eight lines of 128 bytes: the unit of the swizzle.
 constexpr int64_t kAlignment = 1024;
 
@@ -39,8 +38,9 @@ public:
         b(problem.launch, "gemm_wgmma", {kGroupThreads * (1 + consumers), 1, 1},
           /*usesStatus=*/TileFeed::drawsTiles(problem, schedule)),
         operands(b, problem, schedule, kGroupThreads),
-        store(schedule.storesBoxes ? std::make_optional<WgmmaStore>(b, problem)
-                                   : std::nullopt),
+        deferred(schedule.defersEpilogue ? std::make_optional<DeferredEpilogue>(
+                                               b, problem, schedule)
+                                         : std::nullopt),
         pipeline(b, schedule.stages, SlabCopier::stageBytes(problem, schedule)),
         feed(b, problem, schedule), slabs(countSlabs(problem, schedule)) {
     assert(schedule.tileDepth == kSlab && schedule.residentBlocks);
@@ -63,21 +63,22 @@ private:
   void produce(TileWalk &walk, Role role);
   void consume();
   Values multiplySlab(ValueRange accumulators, Value stage);
-  Values multiplyTile(Value position);
+  Values multiplyTile(Value position, ValueRange kept);
   void skipTile(Value position);
-  void multiplyAndStore(const GemmTile &tile, Value position);
+  Values multiplyAndStore(GemmTile tile, Value sequence, Value position,
+                          ValueRange kept);
 
   const GemmProblem &problem;
   const GemmSchedule &schedule;
   int64_t consumers;
   KernelBuilder b;
   WgmmaOperands operands;
-  std::optional<WgmmaStore> store;
+  std::optional<DeferredEpilogue> deferred;
   std::optional<TileLeaves> leaves;
   WgmmaPipeline pipeline;
   TileFeed feed;
   int64_t slabs;
-  Value memory, boxes;
+  Value memory;
 };
 } // namespace
 
@@ -198,26 +199,44 @@ WgmmaEmitter::Values WgmmaEmitter::multiplySlab(ValueRange accumulators,
 
 /// The sums of the tile whose slabs start at `position`. The products of a slab
 /// start while those of the one before still run, whose stage is then free.
-WgmmaEmitter::Values WgmmaEmitter::multiplyTile(Value position) {
-  auto step = [&](ValueRange accumulators, Value current) {
+/// What was kept of the tile before is dealt with in the shadow of the first
+/// slabs.
+WgmmaEmitter::Values WgmmaEmitter::multiplyTile(Value position,
+                                                ValueRange kept) {
+  auto start = [&](ValueRange accumulators, Value current) {
     Value stage = pipeline.await(current);
     // cp.async writes as threads do; wgmma reads by another way.
     if (operands.usesThreads())
       fenceShared(b);
-    return waitForWgmma(b, multiplySlab(accumulators, stage), /*running=*/1);
+    return multiplySlab(accumulators, stage);
   };
-  Values zeros(share().countAccumulators(), b.constant(b.getF32Type(), 0));
-  Values first = step(zeros, position);
-  Values sums =
-      b.forLoop(b.i32(1), b.i32(slabs), b.i32(1), first,
-                [&](Value slab, ValueRange carried) {
-                  Value current = b.add(position, slab);
-                  Values result = step(carried, current);
-                  pipeline.release(pipeline.stageAt(b.sub(current, b.i32(1))));
-                  return result;
-                });
+  auto releaseBefore = [&](Value current) {
+    pipeline.release(pipeline.stageAt(b.sub(current, b.i32(1))));
+  };
+  constexpr int64_t kMostShadows = 8;
+  int64_t pieces = deferred ? deferred->countPieces() : 0;
+  int64_t shadows = deferred ? std::min(slabs, kMostShadows) : 1;
+  Values sums(share().countAccumulators(), b.constant(b.getF32Type(), 0));
+  for (int64_t slab : llvm::seq(shadows)) {
+    Value current = b.add(position, b.i32(slab));
+    sums = start(sums, current);
+    for (int64_t piece :
+         llvm::seq(pieces * slab / shadows, pieces * (slab + 1) / shadows))
+      deferred->emitPiece(kept, piece);
+    sums = waitForWgmma(b, sums, /*running=*/1);
+    if (slab > 0)
+      releaseBefore(current);
+  }
+  sums = b.forLoop(b.i32(shadows), b.i32(slabs), b.i32(1), sums,
+                   [&](Value slab, ValueRange carried) {
+                     Value current = b.add(position, slab);
+                     Values result = waitForWgmma(b, start(carried, current),
+                                                  /*running=*/1);
+                     releaseBefore(current);
+                     return result;
+                   });
   sums = waitForWgmma(b, sums, /*running=*/0);
-  pipeline.release(pipeline.stageAt(b.add(position, b.i32(slabs - 1))));
+  releaseBefore(b.add(position, b.i32(slabs)));
   return sums;
 }
 
@@ -229,78 +248,63 @@ void WgmmaEmitter::skipTile(Value position) {
 }
 
 void WgmmaEmitter::consume() {
-  if (store)
-    store->enter(boxes, b.sub(groupNumber(), b.i32(1)),
-                 share().columns() / kBoxColumns);
-  auto receive = [&](Value sequence, Value position) -> Values {
-    pipeline.await(position);
-    return carry(feed.receive(sequence), {sequence, position});
+  auto positionOf = [&](Value sequence) {
+    return b.mul(sequence, b.i32(slabs));
   };
-  b.whileLoop(
-      receive(b.i32(0), b.i32(0)),
+  auto receive = [&](Value sequence, ValueRange kept) -> Values {
+    pipeline.await(positionOf(sequence));
+    Values values = carry(feed.receive(sequence), {sequence});
+    llvm::append_range(values, kept);
+    return values;
+  };
+  Values end = b.whileLoop(
+      receive(b.i32(0), deferred ? deferred->nothing() : Values()),
       [&](ValueRange carried) { return feed.isTile(tileOf(carried)); },
       [&](ValueRange carried) {
-        Value sequence = othersOf(carried)[0], position = othersOf(carried)[1];
+        Value sequence = othersOf(carried)[0];
+        ValueRange kept = othersOf(carried).drop_front();
+        Value position = positionOf(sequence);
         GemmTile tile = tileOf(carried);
         Value hasRows = b.lt(b.add(tile.row, share().firstRow()), tile.rowEnd);
-        b.ifElse(
+        Values keptNow = b.ifElse(
             hasRows,
-            [&]() -> Values {
-              multiplyAndStore(tile, position);
-              return {};
-            },
+            [&] { return multiplyAndStore(tile, sequence, position, kept); },
             [&]() -> Values {
               skipTile(position);
-              return {};
+              return Values(kept);
             });
-        return receive(b.add(sequence, b.i32(1)),
-                       b.add(position, b.i32(slabs)));
+        return receive(b.add(sequence, b.i32(1)), keptNow);
       });
-  if (store)
-    store->finish();
+  if (deferred)
+    for (int64_t piece : llvm::seq(deferred->countPieces()))
+      deferred->emitPiece(othersOf(end).drop_front(), piece);
 }
 
-/// Full tiles go to memory by boxes where the schedule says so, others
-/// directly.
-void WgmmaEmitter::multiplyAndStore(const GemmTile &tile, Value position) {
+/// Multiplies a tile's slabs; returns what is kept of it where epilogues are
+/// deferred.
+WgmmaEmitter::Values WgmmaEmitter::multiplyAndStore(GemmTile tile,
+                                                    Value sequence,
+                                                    Value position,
+                                                    ValueRange kept) {
   WgmmaShare own = share();
   AccumulatorLayout layout = own.layout(tile);
   GemmEpilogue epilogue(b, problem, tile, layout);
   epilogue.loadRowValues();
-  Values sums = multiplyTile(position);
+  Values sums = multiplyTile(position, kept);
+  // Read anew, so that the tile needs no registers while it is multiplied.
+  tile = feed.receive(sequence);
+  layout = own.layout(tile);
   auto at = [&](int64_t product, int64_t row, int64_t run, int64_t lane) {
     return sums[own.indexOf(layout, product, row, run, lane)];
   };
-  Value row = b.add(tile.row, own.firstRow());
-  Value column = b.add(tile.column, own.firstColumn());
-  auto emitDirectly = [&]() -> Values {
-    epilogue.emit(at);
-    if (leaves)
-      leaves->mergeStored(tile, row, column, WgmmaShare::kRows, own.columns(),
-                          /*teams=*/1);
-    return {};
-  };
-  if (!store) {
-    emitDirectly();
-    return;
-  }
-  Value isFull = b.logicalAnd(
-      b.le(b.add(row, b.i64(WgmmaShare::kRows)), tile.rowEnd),
-      b.le(b.add(column, b.i64(own.columns())), b.i64(problem.columns)));
-  b.ifElse(
-      isFull,
-      [&]() -> Values {
-        store->locate(tile.group, row, column);
-        Type element = b.elementType(problem.firstOut);
-        if (leaves)
-          store->setVisitor([&](int64_t round, Value box) {
-            leaves->merge(row, b.add(column, b.i64(round * kBoxColumns)),
-                          b.i1(true), LeafInShared(b, element, box));
-          });
-        epilogue.emit(at, *store);
-        return {};
-      },
-      emitDirectly);
+  if (deferred)
+    return deferred->keep(tile, layout, epilogue, at);
+  epilogue.emit(at);
+  if (leaves)
+    leaves->mergeStored(tile, b.add(tile.row, own.firstRow()),
+                        b.add(tile.column, own.firstColumn()),
+                        WgmmaShare::kRows, own.columns(), /*teams=*/1);
+  return {};
 }
 
 //===--- Frame
@@ -323,7 +327,6 @@ KernelSource WgmmaEmitter::emit() {
   // behind what is static as it asks for.
   int64_t bytes = pipeline.bytesOfStages();
   auto place = [&](int64_t size) { return std::exchange(bytes, bytes + size); };
-  int64_t boxesAt = place(store ? WgmmaStore::sharedBytes(consumers) : 0);
   int64_t wordsAt = place(pipeline.bytesOfWords());
   int64_t feedAt = place(TileFeed::sharedBytes(schedule));
   int64_t walkAt = place(TileWalk::sharedBytes(problem, schedule));
@@ -333,7 +336,6 @@ KernelSource WgmmaEmitter::emit() {
   auto at = [&](int64_t byte) {
     return b.elementPointer(memory, b.getI8Type(), b.i32(byte));
   };
-  boxes = at(boxesAt);
   if (problem.leaves)
     leaves.emplace(b, problem, threads, at(leavesAt),
                    [this] { syncThreads(b, groupNumber(), kGroupThreads); });

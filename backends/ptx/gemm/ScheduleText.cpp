@@ -37,7 +37,7 @@ static constexpr NumberWord kNumbers[] = {
 
 static constexpr FlagWord kFlags[] = {
     {"swapped", &GemmSchedule::swapsOperands},
-    {"boxes", &GemmSchedule::storesBoxes},
+    {"deferred", &GemmSchedule::defersEpilogue},
 };
 
 /// The word for what a block is made of.

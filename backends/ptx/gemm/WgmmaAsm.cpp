@@ -95,3 +95,19 @@ KernelBuilder::Values epifold::ptx::waitForWgmma(KernelBuilder &b,
       b, "wgmma.wait_group.sync.aligned " + std::to_string(running) + ";",
       accumulators, {});
 }
+
+KernelBuilder::Values epifold::ptx::roundPairs(KernelBuilder &b, Type element,
+                                               ValueRange values) {
+  std::string text = std::string("cvt.rn.") +
+                     (element.isF16() ? "f16x2" : "bf16x2") +
+                     ".f32 $0, $2, $1;";
+  KernelBuilder::Values pairs;
+  for (size_t i = 0; i < values.size(); i += 2)
+    pairs.push_back(LLVM::InlineAsmOp::create(
+                        b, b.getI32Type(), {values[i], values[i + 1]}, text,
+                        "=r,f,f", /*has_side_effects=*/false,
+                        /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                        LLVM::AsmDialectAttr(), ArrayAttr())
+                        .getRes());
+  return pairs;
+}

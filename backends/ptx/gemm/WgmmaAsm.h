@@ -36,6 +36,11 @@ KernelBuilder::Values startWgmma(KernelBuilder &b, mlir::Type element,
 KernelBuilder::Values
 waitForWgmma(KernelBuilder &b, mlir::ValueRange accumulators, int64_t running);
 
+/// Neighbouring f32 rounded to bf16 or f16, two in an i32: the first one in its
+/// lower half.
+KernelBuilder::Values roundPairs(KernelBuilder &b, mlir::Type element,
+                                 mlir::ValueRange values);
+
 } // namespace epifold::ptx
 
 #endif // EPIFOLD_BACKENDS_PTX_GEMM_WGMMAASM_H

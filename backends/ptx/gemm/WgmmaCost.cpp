@@ -6,11 +6,11 @@
 
 #include "backends/ptx/gemm/WgmmaCost.h"
 
+#include "backends/ptx/gemm/DeferredEpilogue.h"
 #include "backends/ptx/gemm/GemmTile.h"
 #include "backends/ptx/gemm/SlabCopier.h"
 #include "backends/ptx/gemm/TileFeed.h"
 #include "backends/ptx/gemm/TileLeaves.h"
-#include "backends/ptx/gemm/WgmmaStore.h"
 
 #include <cmath>
 
@@ -54,7 +54,6 @@ static bool fitStages(const GemmProblem &problem, GemmSchedule &schedule) {
   int64_t bytes = Hopper::kSharedBytes - kMost * kWordBytes -
                   TileFeed::sharedBytes(most) -
                   TileWalk::sharedBytes(problem, schedule) -
-                  (schedule.storesBoxes ? WgmmaStore::sharedBytes(2) : 0) -
                   TileLeaves::sharedBytes(problem, kThreads);
   schedule.stages =
       std::min(kMost, bytes / SlabCopier::stageBytes(problem, schedule));
@@ -71,7 +70,7 @@ epifold::ptx::wgmmaCandidates(const GemmProblem &problem) {
     schedule.usesWgmma = true;
     schedule.residentBlocks = Hopper::kProcessors;
     schedule.swapsOperands = swaps;
-    schedule.storesBoxes = WgmmaStore::fits(problem, schedule);
+    schedule.defersEpilogue = DeferredEpilogue::fits(problem, schedule);
     if (TileLeaves::fit(problem, schedule) && fitStages(problem, schedule))
       result.push_back(schedule);
   };

@@ -4,13 +4,14 @@
 #rn = affine_map<(g, r, n) -> (r, n)>
 #rows = affine_map<(t, c) -> (t, c)>
 
-// A box that is stored is a leaf: its elements come back from shared memory before the last thread's three stores.
+// A leaf is read where it was written, once the warps that wrote it have met.
 // CHECK: .entry gemm_wgmma
-// CHECK: cp.async.bulk.tensor.2d.global.shared
-// CHECK: ld.shared
+// CHECK: wgmma.mma_async
+// CHECK: st.global
+// CHECK: bar.sync
+// CHECK: ld.global
 // CHECK: shfl.sync.bfly
 // CHECK: st.global.b32
-// Without boxes the leaf is read where it was written.
 // MMA: .entry gemm_mma
 // MMA: mma.sync
 // MMA: st.global
