@@ -18,6 +18,15 @@ void populateFuseElementwiseChainsPatterns(mlir::RewritePatternSet &patterns);
 /// products that share their input and meet in one launch become one product.
 void populateFuseGlueIntoEpiloguePatterns(mlir::RewritePatternSet &patterns);
 
+/// Elementwise launches that read the groups of one product side by side move
+/// into the epilogue of a product with a B for each of at most `mostGroups`
+/// groups.
+void populateFuseGroupSumsPatterns(mlir::RewritePatternSet &patterns,
+                                   int64_t mostGroups);
+
+/// The softmax of a few columns is computed in the epilogue that reads it.
+void populateFuseSoftmaxIntoEpiloguePatterns(mlir::RewritePatternSet &patterns);
+
 /// What a launch widens before it stores is stored narrow and widened by its
 /// readers.
 void populateFuseCastsIntoReadersPatterns(mlir::RewritePatternSet &patterns);
@@ -28,6 +37,9 @@ void populateFuseGatherIntoProductPatterns(mlir::RewritePatternSet &patterns);
 /// What writes a norm's input gives its leaves' statistics, and what normalises
 /// merges them.
 void populateFuseNormStatisticsPatterns(mlir::RewritePatternSet &patterns);
+
+/// The launch of rows' losses sums them, too.
+void populateFuseLossMeanPatterns(mlir::RewritePatternSet &patterns);
 
 /// Clones the scalar code of `block` with `arguments` for its arguments and
 /// returns what it yields.

@@ -122,6 +122,52 @@ def FuseGlueIntoEpiloguePass : Pass<"epifold-fuse-glue-into-epilogue", "::mlir::
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def FuseGroupSumsPass : Pass<"epifold-fuse-group-sums", "::mlir::func::FuncOp"> {
+  let summary = "Lets one product's epilogue add what a product's groups have made";
+  let description = [{
+    A `kernel.gemm` of a few groups over one A, whose results a `kernel.map` alone reads side by side (the sum over dense
+    experts), becomes one product with a B for each group: a thread then has all groups' accumulators of a row and column, and
+    the map is part of the epilogue. What the groups made is never stored. Refused where tiles that narrow would take longer than
+    what they save.
+
+    ```mlir
+    // before
+    %y = kernel.gemm a(%x : tensor<512x64xbf16>) b(%w : tensor<2x64x64xbf16>) outs(%0 : tensor<2x512x64xbf16>) …
+    %s = kernel.map ins(%y, %y) outs(%1 : tensor<512x64xbf16>) attributes {
+      indexing_maps = [affine_map<(r, n) -> (0, r, n)>, affine_map<(r, n) -> (1, r, n)>, …]} …
+    // after
+    %w0 = kernel.view %w … : tensor<2x64x64xbf16> -> tensor<64x64xbf16>
+    %w1 = kernel.view %w … : tensor<2x64x64xbf16> -> tensor<64x64xbf16>
+    %s = kernel.gemm a(%x : tensor<512x64xbf16>) b(%w0, %w1 : …) outs(%1 : tensor<512x64xbf16>) …
+    ```
+  }];
+  let options = [
+    Option<"mostGroups", "most-groups", "int64_t", "2", "The most groups, of which a thread holds the accumulators">
+  ];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
+def FuseSoftmaxIntoEpiloguePass : Pass<"epifold-fuse-softmax-into-epilogue", "::mlir::func::FuncOp"> {
+  let summary = "Computes the softmax of a few columns in the epilogue that reads it";
+  let description = [{
+    A `kernel.softmax` of at most eight columns that a `kernel.gemm` alone reads, by its own rows, disappears: the epilogue
+    reads the logits, and each thread computes the exponentials of its rows, in the same order.
+
+    ```mlir
+    // before
+    %p = kernel.softmax ins(%l : tensor<512x2xf32>) outs(%0 : tensor<512x2xf32>) {accuracy = 1 : i32}
+    %y = kernel.gemm a(%x) b(%w) extras(%p) outs(%1) … { ^bb0(%acc: f32, %g: f32): … }
+    // after
+    %y = kernel.gemm a(%x) b(%w) extras(%l, %l, %l) outs(%1) … {
+    ^bb0(%acc: f32, %own: f32, %l0: f32, %l1: f32):
+      %m = arith.maximumf %l0, %l1 : f32
+      …
+    }
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FuseCastsIntoReadersPass : Pass<"epifold-fuse-casts-into-readers", "::mlir::func::FuncOp"> {
   let summary = "Stores values as narrow as they were rounded";
   let description = [{
@@ -197,6 +243,30 @@ def FuseNormStatisticsPass : Pass<"epifold-fuse-norm-statistics", "::mlir::func:
       %8 = kernel.merge_stats ins(…) outs(%7) …
       %9 = kernel.map ins(…, %8, %8) …
       kernel.yield %9 : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
+def FuseLossMeanPass : Pass<"epifold-fuse-loss-mean", "::mlir::func::FuncOp"> {
+  let summary = "Lets the launch of rows' losses sum them, too";
+  let description = [{
+    A `kernel.row_reduce` over all losses of a `kernel.row_nll` that nothing else reads becomes the second part of a
+    `kernel.cascade`: the block that comes last sums, by the same tree.
+
+    ```mlir
+    // before
+    %l = kernel.row_nll ins(%x, %t) outs(%0 : tensor<512xf32>) {accuracy = 1 : i32}
+    %v = kernel.view %l … : tensor<512xf32> -> tensor<1x512xf32>
+    %m = kernel.row_reduce ins(%v) outs(%1 : tensor<1xf32>) {mean}
+    // after
+    %l, %m = kernel.cascade ins(%x, %t) outs(%0, %1) {
+    ^bb0(…):
+      %2 = kernel.row_nll …
+      %3 = kernel.view %2 …
+      %4 = kernel.row_reduce ins(%3) …
+      kernel.yield %2, %4 : …
     }
     ```
   }];

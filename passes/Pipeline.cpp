@@ -19,8 +19,9 @@ using namespace epifold;
 static constexpr llvm::StringLiteral graphFusions[] = {"fold-experts"};
 static constexpr llvm::StringLiteral kernelFusions[] = {
     "fuse-elementwise-chains", "fuse-glue-into-epilogue",
+    "fuse-group-sums",         "fuse-softmax-into-epilogue",
     "fuse-casts-into-readers", "fuse-gather-into-product",
-    "fuse-norm-statistics"};
+    "fuse-norm-statistics",    "fuse-loss-mean"};
 
 std::vector<std::string> epifold::getFusionNames() {
   std::vector<std::string> names;
@@ -117,6 +118,12 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   if (enabled.contains("fuse-glue-into-epilogue"))
     manager.addNestedPass<func::FuncOp>(createFuseGlueIntoEpiloguePass());
 
+  // An epilogue of all groups reads each row's softmax once.
+  if (enabled.contains("fuse-group-sums"))
+    manager.addNestedPass<func::FuncOp>(createFuseGroupSumsPass());
+  if (enabled.contains("fuse-softmax-into-epilogue"))
+    manager.addNestedPass<func::FuncOp>(createFuseSoftmaxIntoEpiloguePass());
+
   // What is left to be stored is known when epilogues have taken their glue.
   if (enabled.contains("fuse-casts-into-readers"))
     manager.addNestedPass<func::FuncOp>(createFuseCastsIntoReadersPass());
@@ -129,6 +136,8 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   // in one take no more glue.
   if (enabled.contains("fuse-norm-statistics"))
     manager.addNestedPass<func::FuncOp>(createFuseNormStatisticsPass());
+  if (enabled.contains("fuse-loss-mean"))
+    manager.addNestedPass<func::FuncOp>(createFuseLossMeanPass());
 
   // What a plugin makes of the launches that are left.
   addRegistered(manager, FusionPoint::LateKernel, enabled);

@@ -6,6 +6,7 @@
 #include "backends/ptx/cascade/CascadeEmitters.h"
 
 #include "backends/ptx/KernelEmitters.h"
+#include "backends/ptx/rows/RowEmitters.h"
 
 using namespace mlir;
 using namespace epifold;
@@ -19,6 +20,9 @@ FailureOr<KernelSource> epifold::ptx::emitCascade(kernel::CascadeOp op) {
   if (auto map = dyn_cast<kernel::MapOp>(second))
     if (isa<kernel::MergeStatsOp>(first))
       return emitMap(map);
+  if (auto losses = dyn_cast<kernel::RowNllOp>(first))
+    if (isa<kernel::RowReduceOp>(second))
+      return emitRowNll(losses);
   return op.emitOpError("has no PTX emitter for '")
          << first->getName() << "' and '" << second->getName() << "'";
 }

@@ -11,10 +11,16 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-/// The status word whose lower half counts arrivals.
-static constexpr int64_t kBarrierWord = 3;
+/// The status word whose lower half counts arrivals, and its upper half (as a
+/// number of i32) those of which the last one matters. Products have the latter
+/// to draw tiles; like them every launch leaves it at zero.
+static constexpr int64_t kBarrierWord = 3, kLastWord = 7;
 /// LLVM's name of all threads of the device.
 static constexpr llvm::StringLiteral kDeviceScope = "device";
+
+static void emitDeviceFence(KernelBuilder &b) {
+  LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, kDeviceScope);
+}
 
 // The count's top bit is the phase, which every barrier turns; the other bits
 // are zero between barriers. Block 0 adds what is missing from the other
@@ -30,12 +36,9 @@ void epifold::ptx::emitGridBarrier(KernelBuilder &b) {
   b.ifThen(b.eq(b.threadId(), b.i32(0)), [&] {
     Value count =
         b.elementPointer(b.status(), b.getI64Type(), b.i64(kBarrierWord));
-    auto fence = [&] {
-      LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, kDeviceScope);
-    };
     // The block's writes, ordered before this thread by the block's barrier,
     // come before its arrival.
-    fence();
+    emitDeviceFence(b);
     Value missing = b.sub(b.i32(phaseBit + 1), b.gridDim());
     Value step = b.select(b.eq(b.blockId(), b.i32(0)), missing, b.i32(1));
     Value before = LLVM::AtomicRMWOp::create(
@@ -51,7 +54,29 @@ void epifold::ptx::emitGridBarrier(KernelBuilder &b) {
     };
     b.whileLoop({}, isPhaseBefore,
                 [](ValueRange) { return KernelBuilder::Values(); });
-    fence();
+    emitDeviceFence(b);
   });
   b.barrier();
+}
+
+// The count wraps around where all blocks have come, and is zero again.
+void epifold::ptx::emitForLastBlock(KernelBuilder &b,
+                                    llvm::function_ref<void()> body) {
+  Type countType = b.getI32Type();
+  Value last = b.sub(b.gridDim(), b.i32(1));
+  Value shared = b.sharedArray(countType, 1);
+  b.barrier();
+  b.ifThen(b.eq(b.threadId(), b.i32(0)), [&] {
+    // The block's writes come before its arrival, those of the blocks before
+    // it are seen after it.
+    emitDeviceFence(b);
+    Value count = b.elementPointer(b.status(), countType, b.i32(kLastWord));
+    Value before = LLVM::AtomicRMWOp::create(
+        b, LLVM::AtomicBinOp::uinc_wrap, count, last,
+        LLVM::AtomicOrdering::monotonic, kDeviceScope);
+    emitDeviceFence(b);
+    b.store(before, shared);
+  });
+  b.barrier();
+  b.ifThen(b.eq(b.load(countType, shared), last), body);
 }

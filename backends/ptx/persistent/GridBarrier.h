@@ -1,7 +1,7 @@
 // Part of Epifold, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// A barrier of all blocks of a launch.
+// A barrier of all blocks of a launch, and what the last of them does alone.
 
 #ifndef EPIFOLD_BACKENDS_PTX_PERSISTENT_GRIDBARRIER_H
 #define EPIFOLD_BACKENDS_PTX_PERSISTENT_GRIDBARRIER_H
@@ -17,6 +17,11 @@ namespace epifold::ptx {
 /// (`setResident`): a block that waits leaves its multiprocessor to no other,
 /// so all of them must have a place. The grid is one-dimensional.
 void emitGridBarrier(KernelBuilder &b);
+
+/// Runs `body` in the block that comes here last; there, what all blocks wrote
+/// before is seen. The kernel must have asked for the status words, and draw no
+/// tiles. The grid is one-dimensional; all threads come here.
+void emitForLastBlock(KernelBuilder &b, llvm::function_ref<void()> body);
 
 } // namespace epifold::ptx
 

@@ -13,9 +13,8 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-FailureOr<KernelSource> epifold::ptx::emitRowReduce(kernel::RowReduceOp op) {
-  KernelBuilder b(op, "row_reduce", RowTeam::getBlock());
-  RowTeam team(b);
+void epifold::ptx::reduceRow(KernelBuilder &b, kernel::RowReduceOp op,
+                             RowTeam &team, unsigned out) {
   Value result =
       team.reduce(sumTree,
                   [&](const RowTeam::Piece &piece) {
@@ -33,8 +32,14 @@ FailureOr<KernelSource> epifold::ptx::emitRowReduce(kernel::RowReduceOp op) {
     result = arith::DivFOp::create(b, result, count);
   }
   b.ifThen(team.isLeader(), [&] {
-    b.storeElement(b.round(result, b.elementType(1)), 1, team.getRow());
+    b.storeElement(b.round(result, b.elementType(out)), out, team.getRow());
   });
+}
+
+FailureOr<KernelSource> epifold::ptx::emitRowReduce(kernel::RowReduceOp op) {
+  KernelBuilder b(op, "row_reduce", RowTeam::getBlock());
+  RowTeam team(b);
+  reduceRow(b, op, team, /*out=*/1);
   return b.finish();
 }
 

@@ -48,17 +48,33 @@ RowTeamShape RowTeamShape::get(int64_t columns) {
   return {std::min<int64_t>(llvm::PowerOf2Ceil(leaves), maxLeaves)};
 }
 
+static int64_t countColumns(KernelBuilder &b, unsigned operand) {
+  return b.tensorType(operand).getShape().back();
+}
+
+static Value firstRowOfBlock(KernelBuilder &b) {
+  int64_t rows = RowTeamShape::get(countColumns(b, 0)).getRowsPerBlock();
+  return b.mul(b.toI64(b.blockId()), b.i64(rows));
+}
+
 RowTeam::RowTeam(KernelBuilder &b)
-    : b(b), shape(RowTeamShape::get(b.tensorType(0).getDimSize(1))) {
-  computeType = kernel::getComputeType(b.elementType(0));
+    : RowTeam(b, 0, b.size(0, 0), firstRowOfBlock(b)) {
   b.setGrid(b.gridSize(0, 0).ceilDiv(shape.getRowsPerBlock()));
-  rows = b.size(0, 0);
-  columns = b.size(0, 1);
+}
+
+RowTeam::RowTeam(KernelBuilder &b, unsigned operand)
+    : RowTeam(b, operand, b.i64(1), b.i64(0)) {}
+
+RowTeam::RowTeam(KernelBuilder &b, unsigned operand, Value rows, Value firstRow)
+    : b(b), operand(operand),
+      shape(RowTeamShape::get(countColumns(b, operand))), rows(rows),
+      firstRow(firstRow) {
+  computeType = kernel::getComputeType(b.elementType(operand));
+  columns = b.size(operand, b.tensorType(operand).getRank() - 1);
 
   Value thread = b.threadId();
   Value team = b.toI64(b.div(thread, b.i32(shape.getThreads())));
-  row =
-      b.add(b.mul(b.toI64(b.blockId()), b.i64(shape.getRowsPerBlock())), team);
+  row = b.add(firstRow, team);
   rowExists = b.lt(row, rows);
   row = b.select(rowExists, row, b.i64(0));
   rowStart = b.mul(row, columns);
@@ -70,7 +86,7 @@ RowTeam::RowTeam(KernelBuilder &b)
 
   int64_t stepColumns = kernel::kLeaf * shape.leaves;
   steps = b.ceilDiv(columns, stepColumns);
-  int64_t staticColumns = b.tensorType(0).getDimSize(1);
+  int64_t staticColumns = countColumns(b, operand);
   if (!ShapedType::isDynamic(staticColumns)) {
     isFullLeaf = staticColumns % kernel::kLeaf == 0;
     isFullStep = staticColumns % stepColumns == 0;
@@ -114,9 +130,9 @@ void RowTeam::forEachPiece(function_ref<void(const Piece &)> body) {
 KernelBuilder::Values RowTeam::load(const Piece &piece) {
   if (isOneStep && !loaded.empty())
     return loaded;
-  Type type = b.elementType(0);
+  Type type = b.elementType(operand);
   Value base =
-      b.elementPointer(b.pointer(0), type, b.add(rowStart, piece.start));
+      b.elementPointer(b.pointer(operand), type, b.add(rowStart, piece.start));
   KernelBuilder::Values values;
   for (unsigned i = 0; i < kThreadElements; i += accessWidth) {
     Value offset = b.i32(threadColumn(i));
@@ -132,10 +148,10 @@ KernelBuilder::Values RowTeam::load(const Piece &piece) {
 }
 
 void RowTeam::store(const KernelBuilder::Values &values, const Piece &piece,
-                    unsigned operand) {
-  Type type = b.elementType(operand);
+                    unsigned to) {
+  Type type = b.elementType(to);
   Value base =
-      b.elementPointer(b.pointer(operand), type, b.add(rowStart, piece.start));
+      b.elementPointer(b.pointer(to), type, b.add(rowStart, piece.start));
   for (unsigned i = 0; i < kThreadElements; i += accessWidth)
     b.ifThen(b.logicalAnd(rowExists, exists(piece, i)), [&] {
       KernelBuilder::Values rounded;

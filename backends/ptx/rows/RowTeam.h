@@ -43,13 +43,17 @@ struct RowTeamShape {
   int64_t getWarps() const { return leaves <= 8 ? 1 : leaves / 8; }
 };
 
-/// Reads and reduces row `row()` of operand 0, `[rows, columns]`, one row a
+/// Reads and reduces row `row()` of an operand `[rows, columns]`, one row a
 /// team. A long row takes several steps of 64 · leaves columns. Every thread of
 /// the block calls the same functions.
 class RowTeam {
 public:
-  /// The team of this thread; makes the grid cover all rows.
+  /// The team of this thread for a row of operand 0; makes the grid cover all
+  /// rows.
   explicit RowTeam(KernelBuilder &b);
+  /// The same for the only row that operand `operand`, `[columns]`, is: the
+  /// block's first team has it.
+  RowTeam(KernelBuilder &b, unsigned operand);
 
   /// Launch shape of kernels that use row teams.
   static std::array<int64_t, 3> getBlock() {
@@ -62,6 +66,9 @@ public:
   /// storing.
   mlir::Value getRow() const { return row; }
   mlir::Value getRows() const { return rows; }
+  /// i64 row of the block's first team, which need not exist.
+  mlir::Value getFirstRow() const { return firstRow; }
+  int64_t getRowsPerBlock() const { return shape.getRowsPerBlock(); }
   mlir::Value getColumns() const { return columns; }
   /// i1: this thread stores the row's result.
   mlir::Value isLeader() const { return leader; }
@@ -78,8 +85,8 @@ public:
   /// Runs `body` for each step.
   void forEachPiece(llvm::function_ref<void(const Piece &)> body);
 
-  /// The thread's elements of operand 0 in the compute type. One that does not
-  /// exist is a copy of another of the row.
+  /// The thread's elements of the operand in the compute type. One that does
+  /// not exist is a copy of another of the row.
   KernelBuilder::Values load(const Piece &piece);
   /// Stores the values that exist, rounded to the element type, to the same
   /// place of operand `operand`.
@@ -97,19 +104,27 @@ public:
   mlir::Value maximum();
 
 private:
+  RowTeam(KernelBuilder &b, unsigned operand, mlir::Value rows,
+          mlir::Value firstRow);
+
   Piece piece(mlir::Value step);
   mlir::Value exists(const Piece &piece, unsigned element);
 
   KernelBuilder &b;
+  unsigned operand;
   RowTeamShape shape;
   mlir::Type computeType;
-  mlir::Value rows, columns, row, rowExists, rowStart, steps, leaf, quarter,
-      leader;
+  mlir::Value rows, firstRow, columns, row, rowExists, rowStart, steps, leaf,
+      quarter, leader;
   /// All leaves are full, and fill all steps.
   bool isFullLeaf = false, isFullStep = false, isOneStep = false;
   int64_t accessWidth = 1;
   KernelBuilder::Values loaded;
 };
+
+/// Reduces the team's row as `op` does and stores the result in operand `out`.
+void reduceRow(KernelBuilder &b, kernel::RowReduceOp op, RowTeam &team,
+               unsigned out);
 
 } // namespace epifold::ptx
 
