@@ -27,6 +27,26 @@ static Value materialize(OpBuilder &builder, Value value, IRMapping &mapping) {
   return builder.clone(*view, mapping)->getResult(0);
 }
 
+/// Clones a launch, or those that a cascade holds, with other operands; returns
+/// the results.
+static SmallVector<Value> cloneLaunches(OpBuilder &builder, Operation *op,
+                                        ValueRange operands) {
+  auto cascade = dyn_cast<kernel::CascadeOp>(op);
+  if (!cascade) {
+    Operation *copy = builder.clone(*op);
+    copy->setOperands(operands);
+    return SmallVector<Value>(copy->getResults());
+  }
+  Block &block = cascade.getBody().front();
+  IRMapping mapping;
+  mapping.map(block.getArguments(), operands);
+  for (Operation &inner : block.without_terminator())
+    builder.clone(inner, mapping);
+  return llvm::map_to_vector(
+      block.getTerminator()->getOperands(),
+      [&](Value value) { return mapping.lookup(value); });
+}
+
 kernel::CascadeOp epifold::replaceByCascade(PatternRewriter &rewriter,
                                             Operation *first, Operation *second,
                                             bool keepsFirst) {
@@ -70,11 +90,10 @@ kernel::CascadeOp epifold::replaceByCascade(PatternRewriter &rewriter,
         operands.push_back(
             rewriter.clone(*operand.get().getDefiningOp())->getResult(0));
     }
-    Operation *copy = rewriter.clone(*op);
-    copy->setOperands(operands);
-    mapping.map(op->getResults(), copy->getResults());
+    SmallVector<Value> results = cloneLaunches(rewriter, op, operands);
+    mapping.map(op->getResults(), results);
     if (op == second || keepsFirst)
-      llvm::append_range(written, copy->getResults());
+      llvm::append_range(written, results);
   }
   kernel::YieldOp::create(rewriter, cascade.getLoc(), written);
 

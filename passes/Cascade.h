@@ -12,9 +12,10 @@
 namespace epifold {
 
 /// Replaces `first` and `second`, which reads it, perhaps in another shape, by
-/// one launch at the rewriter's place. Its ins are those of `first`, then the
-/// others of `second`, one for one; its outs are those of `first`, if it
-/// `keepsFirst` (else no one else may read it), then those of `second`.
+/// one launch at the rewriter's place; `first` may be a cascade. Its ins are
+/// those of `first`, then the others of `second`, one for one; its outs are
+/// those of `first`, if it `keepsFirst` (else no one else may read it), then
+/// those of `second`.
 kernel::CascadeOp replaceByCascade(mlir::PatternRewriter &rewriter,
                                    mlir::Operation *first,
                                    mlir::Operation *second, bool keepsFirst);

@@ -8,6 +8,7 @@
 #include "passes/FusionRemarks.h"
 #include "passes/KernelFusion.h"
 #include "passes/Passes.h"
+#include "passes/TileCost.h"
 
 namespace epifold {
 #define GEN_PASS_DEF_FUSEGROUPSUMSPASS
@@ -23,55 +24,17 @@ static AffineMap mapAt(ArrayAttr maps, unsigned i) {
   return cast<AffineMapAttr>(maps[i]).getValue();
 }
 
-/// Rows of the result, where they are known.
-static std::optional<int64_t> countRows(kernel::MapOp op) {
-  int64_t rows = 1;
-  for (int64_t size : cast<ShapedType>(op.getType(0)).getShape().drop_back()) {
-    if (ShapedType::isDynamic(size))
-      return std::nullopt;
-    rows *= size;
-  }
-  return rows;
-}
-
-/// About how long the tiles of a product take on a large chip, in columns of a
-/// tile of 128 rows, `groups` of which lie side by side in a thread.
-static int64_t countTileColumns(int64_t rows, int64_t columns, int64_t groups,
-                                bool areSideBySide) {
-  constexpr int64_t kProcessors = 132, kRows = 128, kMostColumns = 256;
-  // What a slab takes besides, and what the narrowest tiles take.
-  constexpr int64_t kOfSlab = 28, kLeast = 92;
-  int64_t rowTiles = llvm::divideCeil(rows, kRows), best = INT64_MAX;
-  for (int64_t width : {64, 96, 128, 192, 256}) {
-    int64_t tiles = rowTiles * llvm::divideCeil(columns, width);
-    int64_t wide = areSideBySide ? width * groups : width;
-    // Side by side they are to hold whole leaves of a norm's statistics.
-    if (wide > kMostColumns || (areSideBySide && width % kernel::kLeaf != 0))
-      continue;
-    int64_t waves =
-        llvm::divideCeil(areSideBySide ? tiles : tiles * groups, kProcessors);
-    best = std::min(best, waves * std::max(wide + kOfSlab, kLeast));
-  }
-  return best;
-}
-
 /// Whether one product takes no longer than one of groups and the launch that
-/// adds them, whose bytes count as columns of tiles that might be multiplied
-/// meanwhile.
-static bool pays(kernel::MapOp op, kernel::GemmOp product) {
-  std::optional<int64_t> rows = countRows(op);
-  if (!rows)
-    return true;
-  int64_t columns = product.getResultColumns(), groups = product.getGroups();
-  int64_t depth = product.getTaps() * product.getDepth();
-  // Cycles of a start, of a column in a slab of 64, and bytes a cycle.
-  constexpr int64_t kStart = 6000, kOfColumn = 4, kSlab = 64, kBytes = 2400;
+/// adds them. Side by side groups are to hold whole leaves of a norm's
+/// statistics.
+static bool pays(kernel::GemmOp product) {
+  int64_t groups = product.getGroups();
   int64_t bytes =
-      *rows * columns * (2 * groups + 1) *
+      estimateRows(product) * product.getResultColumns() * (2 * groups + 1) *
       cast<ShapedType>(product.getA().getType()).getElementTypeBitWidth() / 8;
-  int64_t saved = (kStart + bytes / kBytes) * kSlab / (kOfColumn * depth);
-  return countTileColumns(*rows, columns, groups, true) <=
-         countTileColumns(*rows, columns, groups, false) + saved;
+  return estimateTileCycles(product, groups, /*wholeLeaves=*/true) <=
+         estimateTileCycles(product, 1, /*wholeLeaves=*/false) + kLaunchCycles +
+             bytes / kBytesOfCycle;
 }
 
 namespace {
@@ -136,7 +99,7 @@ private:
     }
     if (int64_t(groups.size()) != product.getGroups())
       return refuse("the launch does not read all groups");
-    if (!pays(op, product))
+    if (!pays(product))
       return refuse("tiles of all groups would take longer");
     if (op.getDomain() != int64_t(op.getIns().size()) ||
         findSizes(op.getOuts().front()) !=

@@ -9,6 +9,7 @@
 #include "passes/KernelFusion.h"
 #include "passes/Passes.h"
 #include "passes/ReshapeMap.h"
+#include "passes/TileCost.h"
 
 namespace epifold {
 #define GEN_PASS_DEF_FUSENORMSTATISTICSPASS
@@ -48,6 +49,13 @@ static const char *findObstacle(kernel::GemmOp product) {
       cast<ShapedType>(product.getType(0)).getShape().back() !=
           product.getResultColumns())
     return "the product's rows are not stored one after the other";
+  int64_t bytes = estimateRows(product) * product.getResultColumns() * 2;
+  if (cast<ShapedType>(product.getA().getType()).getElementTypeBitWidth() ==
+          16 &&
+      estimateTileCycles(product, 1, /*wholeLeaves=*/true) >
+          estimateTileCycles(product, 1, /*wholeLeaves=*/false) +
+              kLaunchCycles + bytes / kBytesOfCycle)
+    return "tiles of whole leaves would take longer";
   return nullptr;
 }
 

@@ -24,22 +24,81 @@ static constexpr llvm::StringLiteral fusionName = "fuse-softmax-into-epilogue";
 /// Columns whose exponentials a thread may compute for each of its rows.
 static constexpr int64_t kMostColumns = 8;
 
-static kernel::SoftmaxOp findSoftmax(Value extra) {
-  auto view = extra.getDefiningOp<kernel::ViewOp>();
-  if (view && isReshape(view) &&
-      cast<ShapedType>(view.getType()).getShape().back() ==
-          cast<ShapedType>(view.getInput().getType()).getShape().back())
-    extra = view.getInput();
-  return extra.getDefiningOp<kernel::SoftmaxOp>();
+namespace {
+/// A softmax that an extra is, in another shape perhaps; its columns are the
+/// last dimension, or the first one where they were transposed.
+struct SoftmaxRead {
+  kernel::SoftmaxOp op;
+  bool columnIsFirst = false;
+};
+} // namespace
+
+static int64_t lastSize(Value value) {
+  return cast<ShapedType>(value.getType()).getShape().back();
+}
+static int64_t firstSize(Value value) {
+  return cast<ShapedType>(value.getType()).getShape().front();
+}
+
+/// What `value` is all of in another shape, with the same columns.
+static Value withoutReshape(Value value, int64_t (*columnsOf)(Value)) {
+  auto view = value.getDefiningOp<kernel::ViewOp>();
+  if (!view || !isReshape(view) ||
+      cast<ShapedType>(view.getInput().getType()).getRank() == 0 ||
+      columnsOf(value) != columnsOf(view.getInput()))
+    return value;
+  return view.getInput();
+}
+
+/// Whether `op` only moves the last dimension of its input before the others.
+static bool movesLastDimension(kernel::MapOp op) {
+  if (op.getIns().size() != 1 || op.getOuts().size() != 1 || op.getOffsets() ||
+      op.getDomain() != 1)
+    return false;
+  Block &body = op.getBody().front();
+  if (body.getTerminator()->getOperand(0) != body.getArgument(0))
+    return false;
+  auto map = cast<AffineMapAttr>(op.getIndexingMaps()[0]).getValue();
+  SmallVector<AffineExpr> moved;
+  for (unsigned dim : llvm::seq(map.getNumDims()))
+    moved.push_back(
+        getAffineDimExpr((dim + 1) % map.getNumDims(), op.getContext()));
+  return ArrayRef(moved) == map.getResults();
+}
+
+static SoftmaxRead findSoftmax(Value extra) {
+  if (auto op =
+          withoutReshape(extra, lastSize).getDefiningOp<kernel::SoftmaxOp>())
+    return {op};
+  auto moved = withoutReshape(extra, firstSize).getDefiningOp<kernel::MapOp>();
+  if (!moved || !movesLastDimension(moved))
+    return {};
+  return {withoutReshape(moved.getIns().front(), lastSize)
+              .getDefiningOp<kernel::SoftmaxOp>(),
+          true};
+}
+
+/// Whether `op` alone reads `value`, or what it is in another shape.
+static bool isReadBy(Value value, Operation *op) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (user == op)
+      return true;
+    auto map = dyn_cast<kernel::MapOp>(user);
+    return (isa<kernel::ViewOp>(user) || (map && movesLastDimension(map))) &&
+           isReadBy(user->getResult(0), op);
+  });
 }
 
 /// The map of the softmax's input `[r, c]` for an extra's `map`: one index is
-/// the product's row, the last one the column, the others are zero.
-static std::optional<AffineMap> findRowMap(AffineMap map) {
-  AffineExpr row = getAffineDimExpr(1, map.getContext()),
-             column = map.getResults().back();
+/// the product's row, one the column, the others are zero.
+static std::optional<AffineMap> findRowMap(AffineMap map, bool columnIsFirst) {
+  AffineExpr row = getAffineDimExpr(1, map.getContext());
+  ArrayRef<AffineExpr> rows = columnIsFirst ? map.getResults().drop_front()
+                                            : map.getResults().drop_back();
+  AffineExpr column =
+      columnIsFirst ? map.getResults().front() : map.getResults().back();
   bool hasRow = false;
-  for (AffineExpr index : map.getResults().drop_back()) {
+  for (AffineExpr index : rows) {
     if (index == row && !hasRow)
       hasRow = true;
     else if (index != getAffineConstantExpr(0, map.getContext()))
@@ -90,7 +149,7 @@ struct FuseSoftmax : OpRewritePattern<kernel::GemmOp> {
     kernel::SoftmaxOp softmax;
     for (Value extra : op.getExtras())
       if (!softmax)
-        softmax = findSoftmax(extra);
+        softmax = findSoftmax(extra).op;
     if (!softmax)
       return notACandidate();
     auto refuse = [&](const Twine &reason) {
@@ -103,18 +162,16 @@ struct FuseSoftmax : OpRewritePattern<kernel::GemmOp> {
                     " exponentials a row");
     if (op.isRagged())
       return refuse("the product's rows are those of experts");
-    for (Operation *user : softmax->getUsers())
-      if (user != op &&
-          (!isa<kernel::ViewOp>(user) ||
-           !llvm::all_of(user->getUsers(),
-                         [&](Operation *reader) { return reader == op; })))
-        return refuse("the softmax is needed elsewhere");
+    if (!isReadBy(softmax.getResult(0), op))
+      return refuse("the softmax is needed elsewhere");
     SmallVector<std::optional<AffineMap>> rowMaps;
     for (auto [extra, map] :
          llvm::zip(op.getExtras(),
                    op.getIndexingMaps().getAsValueRange<AffineMapAttr>())) {
-      bool isRead = findSoftmax(extra) == softmax;
-      rowMaps.push_back(isRead ? findRowMap(map) : std::nullopt);
+      SoftmaxRead read = findSoftmax(extra);
+      bool isRead = read.op == softmax;
+      rowMaps.push_back(isRead ? findRowMap(map, read.columnIsFirst)
+                               : std::nullopt);
       if (isRead && !rowMaps.back())
         return refuse("it is read at other rows than the product's");
     }
@@ -181,9 +238,6 @@ private:
         rewriter, op.getLoc(),
         inlineScalarCode(rewriter, op.getEpilogue().front(), arguments));
     rewriter.replaceOp(op, fused);
-    for (Operation *user : llvm::make_early_inc_range(softmax->getUsers()))
-      rewriter.eraseOp(user);
-    rewriter.eraseOp(softmax);
   }
 };
 

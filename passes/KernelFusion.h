@@ -38,6 +38,9 @@ void populateFuseGatherIntoProductPatterns(mlir::RewritePatternSet &patterns);
 /// merges them.
 void populateFuseNormStatisticsPatterns(mlir::RewritePatternSet &patterns);
 
+/// Elementwise launches multiply the rows they write by a weight of few rows.
+void populateFuseNarrowProductsPatterns(mlir::RewritePatternSet &patterns);
+
 /// The launch of rows' losses sums them, too.
 void populateFuseLossMeanPatterns(mlir::RewritePatternSet &patterns);
 

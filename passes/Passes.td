@@ -249,6 +249,30 @@ def FuseNormStatisticsPass : Pass<"epifold-fuse-norm-statistics", "::mlir::func:
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def FuseNarrowProductsPass : Pass<"epifold-fuse-narrow-products", "::mlir::func::FuncOp"> {
+  let summary = "Lets elementwise launches multiply the rows they write by a router's weight";
+  let description = [{
+    A `kernel.gemm` of at most 32 columns in bf16 or f16 whose rows an elementwise launch writes, perhaps after it has merged
+    a norm's statistics, becomes the last part of a `kernel.cascade`: each block multiplies its rows while it has them, step
+    by step as the product does. A launch by itself would wait for its few long reductions. Refused where rows and weight do not
+    fit a block's shared memory.
+
+    ```mlir
+    // before
+    %y = kernel.map ins(%x) outs(%0 : tensor<512x1536xbf16>) …
+    %l = kernel.gemm a(%y) b(%w : tensor<2x1536xbf16>) outs(%1 : tensor<512x2xf32>) …
+    // after
+    %y, %l = kernel.cascade ins(%x, %w) outs(%0, %1) {
+    ^bb0(…):
+      %2 = kernel.map …
+      %3 = kernel.gemm a(%2) …
+      kernel.yield %2, %3 : …
+    }
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
 def FuseLossMeanPass : Pass<"epifold-fuse-loss-mean", "::mlir::func::FuncOp"> {
   let summary = "Lets the launch of rows' losses sum them, too";
   let description = [{

@@ -21,7 +21,8 @@ static constexpr llvm::StringLiteral kernelFusions[] = {
     "fuse-elementwise-chains", "fuse-glue-into-epilogue",
     "fuse-group-sums",         "fuse-softmax-into-epilogue",
     "fuse-casts-into-readers", "fuse-gather-into-product",
-    "fuse-norm-statistics",    "fuse-loss-mean"};
+    "fuse-norm-statistics",    "fuse-narrow-products",
+    "fuse-loss-mean"};
 
 std::vector<std::string> epifold::getFusionNames() {
   std::vector<std::string> names;
@@ -136,6 +137,8 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   // in one take no more glue.
   if (enabled.contains("fuse-norm-statistics"))
     manager.addNestedPass<func::FuncOp>(createFuseNormStatisticsPass());
+  if (enabled.contains("fuse-narrow-products"))
+    manager.addNestedPass<func::FuncOp>(createFuseNarrowProductsPass());
   if (enabled.contains("fuse-loss-mean"))
     manager.addNestedPass<func::FuncOp>(createFuseLossMeanPass());
 

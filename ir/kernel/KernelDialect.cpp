@@ -368,16 +368,16 @@ LogicalResult CascadeOp::verify() {
     return failure();
   auto launches = getBody().getOps<DestinationStyleOpInterface>();
   auto count = std::distance(launches.begin(), launches.end());
-  if (count != 2)
-    return emitOpError("holds ") << count << " launches but takes two";
+  if (count < 2 || count > 3)
+    return emitOpError("holds ") << count << " launches but takes two or three";
   return success();
 }
 
-Operation *CascadeOp::getFirst() {
-  return *getBody().getOps<DestinationStyleOpInterface>().begin();
-}
-Operation *CascadeOp::getSecond() {
-  return *std::next(getBody().getOps<DestinationStyleOpInterface>().begin());
+Operation *CascadeOp::getLaunch(unsigned number) {
+  for (auto launch : getBody().getOps<DestinationStyleOpInterface>())
+    if (number-- == 0)
+      return launch;
+  return nullptr;
 }
 std::optional<unsigned> CascadeOp::findOperand(Value value) {
   auto argument = dyn_cast<BlockArgument>(getDestination(value));

@@ -231,14 +231,16 @@ def Kernel_PersistentOp : Kernel_LaunchOp<"persistent", [IsolatedFromAbove, Sing
 def Kernel_CascadeOp : Kernel_LaunchOp<"cascade", [IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "A launch whose blocks go on with what they have made";
   let description = [{
-    A region as `kernel.persistent` has it, but no block waits for another: what the second launch reads of the first, the
+    A region as `kernel.persistent` has it, but no block waits for another: what a launch reads of the one before it, the
     block that reads it has written itself, or computes anew, or it is the last one to come. Values that nothing else needs are
-    `kernel.empty` inside and have no buffer. It holds two launches:
+    `kernel.empty` inside and have no buffer. It holds two or three launches:
 
     * a product or an elementwise launch over whole rows, and the `leaf_stats` of its result: each block adds the statistics of
       the leaves it wrote;
     * `merge_stats` and an elementwise launch that reads (mean, 1/deviation) of one group a sample: each block merges the leaves
       of its sample;
+    * an elementwise launch, perhaps after `merge_stats`, and a product of few columns over its rows: each block multiplies
+      the rows it wrote;
     * `row_nll` and the `row_reduce` over all its losses: the block that comes last sums them.
   }];
   let arguments = (ins Variadic<Kernel_Tensor>:$ins, Variadic<Kernel_Tensor>:$outs);
@@ -248,9 +250,11 @@ def Kernel_CascadeOp : Kernel_LaunchOp<"cascade", [IsolatedFromAbove, SingleBloc
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
-    /// The two launches.
-    ::mlir::Operation *getFirst();
-    ::mlir::Operation *getSecond();
+    /// The launches; the third is null where there are two.
+    ::mlir::Operation *getFirst() { return getLaunch(0); }
+    ::mlir::Operation *getSecond() { return getLaunch(1); }
+    ::mlir::Operation *getThird() { return getLaunch(2); }
+    ::mlir::Operation *getLaunch(unsigned number);
     /// The operand whose element the region's `value` is, or what a launch inside made of it; none for a buffer of the
     /// region's own.
     std::optional<unsigned> findOperand(::mlir::Value value);

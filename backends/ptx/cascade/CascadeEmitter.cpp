@@ -13,16 +13,20 @@ using namespace epifold;
 using namespace epifold::ptx;
 
 FailureOr<KernelSource> epifold::ptx::emitCascade(kernel::CascadeOp op) {
-  Operation *first = op.getFirst(), *second = op.getSecond();
-  if (auto map = dyn_cast<kernel::MapOp>(first))
-    if (auto stats = dyn_cast<kernel::LeafStatsOp>(second))
+  Operation *first = op.getFirst(), *second = op.getSecond(),
+            *last = op.getThird() ? op.getThird() : second;
+  bool merges = isa<kernel::MergeStatsOp>(first);
+  if (auto map = dyn_cast<kernel::MapOp>(merges ? second : first)) {
+    if (auto gemm = dyn_cast<kernel::GemmOp>(last))
+      return emitMapProduct(map, gemm);
+    if (auto stats = dyn_cast<kernel::LeafStatsOp>(last); stats && !merges)
       return emitMapLeaves(map, stats);
-  if (auto map = dyn_cast<kernel::MapOp>(second))
-    if (isa<kernel::MergeStatsOp>(first))
+    if (map == last)
       return emitMap(map);
+  }
   if (auto losses = dyn_cast<kernel::RowNllOp>(first))
     if (isa<kernel::RowReduceOp>(second))
       return emitRowNll(losses);
   return op.emitOpError("has no PTX emitter for '")
-         << first->getName() << "' and '" << second->getName() << "'";
+         << first->getName() << "' and '" << last->getName() << "'";
 }

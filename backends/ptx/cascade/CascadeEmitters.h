@@ -13,6 +13,10 @@ namespace epifold::ptx {
 /// An elementwise launch and the statistics of its result's leaves.
 KernelSource emitMapLeaves(kernel::MapOp map, kernel::LeafStatsOp stats);
 
+/// An elementwise launch, perhaps after `merge_stats`, and a product of few
+/// columns over its rows.
+KernelSource emitMapProduct(kernel::MapOp map, kernel::GemmOp gemm);
+
 } // namespace epifold::ptx
 
 #endif // EPIFOLD_BACKENDS_PTX_CASCADE_CASCADEEMITTERS_H

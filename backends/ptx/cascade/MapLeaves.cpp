@@ -6,15 +6,15 @@
 
 #include "backends/ptx/MapRegion.h"
 #include "backends/ptx/cascade/CascadeEmitters.h"
+#include "backends/ptx/gemm/AsyncAsm.h"
 #include "backends/ptx/rows/LeafMerge.h"
 
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-static constexpr int64_t kThreads = 32 * kLeafWarps;
-/// Pieces that a thread has in flight.
-static constexpr int64_t kPieces = 4;
+/// A thread has one piece of eight elements; the first of them then merge.
+static constexpr int64_t kThreads = 512, kMergers = 32 * kLeafWarps;
 
 namespace {
 class MapLeavesEmitter {
@@ -32,8 +32,6 @@ private:
   using Values = KernelBuilder::Values;
 
   Values pointOf(Value row, Value column);
-  void writePieces(const LeafPlace &place, LeafInShared &shared, Value first,
-                   bool isFull);
   void writeLeaf(const LeafPlace &place, LeafInShared &shared);
 
   kernel::LeafStatsOp stats;
@@ -59,55 +57,22 @@ MapLeavesEmitter::Values MapLeavesEmitter::pointOf(Value row, Value column) {
   return point;
 }
 
-/// The thread's next pieces from number `first` (i32) on. One outside is
-/// computed for the leaf's first row and column, and stored nowhere.
-void MapLeavesEmitter::writePieces(const LeafPlace &place, LeafInShared &shared,
-                                   Value first, bool isFull) {
-  struct Piece {
-    Value row, column, exists;
-    Values point;
-    SmallVector<Values> results;
-  };
-  int64_t width = region.getWidth(), ofRow = kernel::kLeaf / width;
-  SmallVector<Piece> pieces(kPieces);
-  for (auto [i, piece] : llvm::enumerate(pieces)) {
-    Value number = b.add(first, b.i32(int64_t(i) * kThreads));
-    piece.row = b.div(number, b.i32(ofRow));
-    piece.column = b.mul(b.rem(number, b.i32(ofRow)), b.i32(width));
-    Value row = piece.row, column = piece.column;
-    if (!isFull) {
-      piece.exists = b.logicalAnd(b.lt(row, place.rowsLeft),
-                                  b.lt(column, place.columnsLeft));
-      row = b.select(piece.exists, row, b.i32(0));
-      column = b.select(piece.exists, column, b.i32(0));
-    }
-    piece.point = pointOf(b.add(place.row, b.toI64(row)),
-                          b.add(place.column, b.toI64(column)));
-    piece.results = region.compute(b, piece.point, Value());
-  }
-  for (Piece &piece : pieces) {
-    auto store = [&] {
-      region.store(b, piece.results, piece.point, Value());
-      shared.store(piece.row, piece.column, piece.results.front());
-    };
-    if (isFull)
-      store();
-    else
-      b.ifThen(piece.exists, store);
-  }
-}
-
 void MapLeavesEmitter::writeLeaf(const LeafPlace &place, LeafInShared &shared) {
-  int64_t count = kernel::kLeaf * kernel::kLeaf / region.getWidth();
-  Value leaf = b.i32(kernel::kLeaf);
-  auto write = [&](bool isFull) -> Values {
-    b.forLoop(b.threadId(), b.i32(count), b.i32(kPieces * kThreads),
-              [&](Value first) { writePieces(place, shared, first, isFull); });
-    return {};
-  };
-  b.ifElse(
-      b.logicalAnd(b.eq(place.rowsLeft, leaf), b.eq(place.columnsLeft, leaf)),
-      [&] { return write(true); }, [&] { return write(false); });
+  int64_t width = region.getWidth(), ofRow = kernel::kLeaf / width;
+  Value count = b.i32(kernel::kLeaf * ofRow);
+  b.forLoop(b.threadId(), count, b.i32(kThreads), [&](Value number) {
+    Value row = b.div(number, b.i32(ofRow)),
+          column = b.mul(b.rem(number, b.i32(ofRow)), b.i32(width));
+    Value exists = b.logicalAnd(b.lt(row, place.rowsLeft),
+                                b.lt(column, place.columnsLeft));
+    b.ifThen(exists, [&] {
+      Values point = pointOf(b.add(place.row, b.toI64(row)),
+                             b.add(place.column, b.toI64(column)));
+      SmallVector<Values> results = region.compute(b, point, Value());
+      region.store(b, results, point, Value());
+      shared.store(row, column, results.front());
+    });
+  });
 }
 
 KernelSource MapLeavesEmitter::emit() {
@@ -125,11 +90,15 @@ KernelSource MapLeavesEmitter::emit() {
       b, element, b.sharedArray(b.getI8Type(), LeafInShared::bytes(element)));
   writeLeaf(place, shared);
   b.barrier();
-  WarpMerger warps(b, statisticsTree, statisticsTypes(element), kLeafWarps,
-                   kLeafWarps);
-  TreeValue node = mergeLeaf(b, place, b.warpId(), warps, shared);
-  b.ifThen(b.eq(b.threadId(), b.i32(0)),
-           [&] { storeLeaf(b, leaves, place, node); });
+  SmallVector<Type> types = statisticsTypes(element);
+  Value nodes = b.sharedArray(types.front(), types.size() * kLeafWarps);
+  b.ifThen(b.lt(b.threadId(), b.i32(kMergers)), [&] {
+    WarpMerger warps(b, statisticsTree, types, kLeafWarps, kLeafWarps, nodes,
+                     [&] { syncThreads(b, b.i32(1), kMergers); });
+    TreeValue node = mergeLeaf(b, place, b.warpId(), warps, shared);
+    b.ifThen(b.eq(b.threadId(), b.i32(0)),
+             [&] { storeLeaf(b, leaves, place, node); });
+  });
   return b.finish();
 }
 

@@ -35,12 +35,19 @@ GemmProblem::GemmProblem(kernel::GemmOp op)
   offsets = gather + (hasGather ? 1 : 0);
   firstExtra = offsets + (isRagged ? 1 : 0);
   firstOut = firstExtra + op.getExtras().size();
-  // The operands of a cascade begin as the product's do.
-  if (auto cascade = dyn_cast<kernel::CascadeOp>(op->getParentOp())) {
-    launch = cascade;
+  auto cascade = dyn_cast<kernel::CascadeOp>(op->getParentOp());
+  if (!cascade)
+    return;
+  launch = cascade;
+  // The operands of a cascade are those of its launches, one for one.
+  if (cascade.getFirst() == op) {
     auto stats = cast<kernel::LeafStatsOp>(cascade.getSecond());
     leaves = {*cascade.findOperand(stats.getOuts().front()), stats.getGroups()};
+    return;
   }
+  firstB = *cascade.findOperand(op.getB().front());
+  firstExtra = firstB + products;
+  firstOut = *cascade.findOperand(op.getOuts().front());
 }
 
 std::optional<int64_t> epifold::ptx::knownRows(const GemmProblem &problem) {

@@ -19,7 +19,8 @@ struct GemmProblem {
 
   /// A handle, whose accessors are not const.
   mutable kernel::GemmOp op;
-  /// What is launched: the product, or the cascade that begins with it.
+  /// What is launched: the product, or the cascade that it is part of. Where
+  /// that does not begin with it, A is no operand.
   mlir::Operation *launch;
   /// The statistics that a cascade adds: of which groups of columns, and where
   /// they go.

@@ -62,10 +62,6 @@ void TileLeaves::merge(const LeafPlace &place, Value exists, LeafLoader load) {
            [&] { storeLeaf(b, problem.leaves->operand, place, node); });
 }
 
-void TileLeaves::merge(Value row, Value column, Value exists, LeafLoader load) {
-  merge(placeOf(row, column), exists, load);
-}
-
 void TileLeaves::mergeStored(const GemmTile &tile, Value row, Value column,
                              int64_t rows, int64_t columns, int64_t teams) {
   synchronize();

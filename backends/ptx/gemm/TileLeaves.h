@@ -26,10 +26,6 @@ public:
   TileLeaves(KernelBuilder &b, const GemmProblem &problem, int64_t threads,
              mlir::Value memory, const std::function<void()> &synchronize);
 
-  /// The leaf at `row` and `column` (i64) of the product, whose elements `load`
-  /// gives; stored where `exists` (i1) holds. All teams take part.
-  void merge(mlir::Value row, mlir::Value column, mlir::Value exists,
-             LeafLoader load);
   /// The leaves of the tile's rows from `row` on and columns from `column` on
   /// (i64), of which the threads that take part have stored `rows` by
   /// `columns`; `teams` teams share them.

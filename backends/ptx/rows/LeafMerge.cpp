@@ -7,6 +7,8 @@
 
 #include "backends/ptx/rows/RowTeam.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
@@ -23,6 +25,10 @@ static constexpr int64_t kComponents = 3;
 
 /// The smaller of what is left after `done` and a leaf, as i32.
 static Value leftInLeaf(KernelBuilder &b, Value size, Value done) {
+  IntegerAttr constant;
+  if (matchPattern(size, m_Constant(&constant)) &&
+      constant.getInt() % kernel::kLeaf == 0)
+    return b.i32(kernel::kLeaf);
   return b.toI32(b.min(b.sub(size, done), b.i64(kernel::kLeaf)));
 }
 
@@ -162,6 +168,8 @@ TreeValue epifold::ptx::mergeLeaf(KernelBuilder &b, const LeafPlace &place,
   Value leaf = b.i32(kernel::kLeaf);
   Value isFull =
       b.logicalAnd(b.eq(place.rowsLeft, leaf), b.eq(place.columnsLeft, leaf));
+  if (matchPattern(isFull, m_One()))
+    return warps.merge(mergeWarp(true), nullptr);
   TreeValue node = b.ifElse(
       isFull, [&] { return mergeWarp(true); },
       [&] { return mergeWarp(false); });

@@ -125,10 +125,15 @@ TreeValue WarpMerger::merge(const TreeValue &node,
     return node;
   // The nodes of the call before must have been read.
   synchronize();
+  // A constant (a count of a full leaf) is every warp's.
+  auto isConstant = [](Value component) {
+    return matchPattern(component, m_Constant());
+  };
   b.ifThen(b.eq(b.laneId(), b.i32(0)), [&] {
     for (auto [array, component] : llvm::zip_equal(shared, node))
-      b.store(component, b.elementPointer(array, component.getType(),
-                                          b.toI64(b.warpId())));
+      if (!isConstant(component))
+        b.store(component, b.elementPointer(array, component.getType(),
+                                            b.toI64(b.warpId())));
   });
   synchronize();
   Value member = b.bitAnd(b.laneId(), b.i32(teamWarps - 1));
@@ -136,8 +141,8 @@ TreeValue WarpMerger::merge(const TreeValue &node,
   TreeValue result;
   for (auto [array, component] : llvm::zip_equal(shared, node)) {
     Type type = component.getType();
-    result.push_back(b.load(
-        type, b.elementPointer(array, type, b.toI64(b.add(first, member)))));
+    Value place = b.elementPointer(array, type, b.toI64(b.add(first, member)));
+    result.push_back(isConstant(component) ? component : b.load(type, place));
   }
   for (int64_t mask = 1; mask < teamWarps; mask *= 2)
     result = mergeLanes(b, tree, result, mask,

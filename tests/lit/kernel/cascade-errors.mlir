@@ -12,7 +12,7 @@ func.func @region_of_other_types(%x: tensor<4x8xf32>, %o: tensor<4xf32>) {
 // -----
 
 func.func @holds_one(%x: tensor<4x8xf32>, %o: tensor<4xf32>) {
-  // expected-error @+1 {{'kernel.cascade' op holds 1 launches but takes two}}
+  // expected-error @+1 {{'kernel.cascade' op holds 1 launches but takes two or three}}
   %0 = kernel.cascade ins(%x : tensor<4x8xf32>) outs(%o : tensor<4xf32>) {
   ^bb0(%a: tensor<4x8xf32>, %b: tensor<4xf32>):
     %1 = kernel.row_reduce ins(%a : tensor<4x8xf32>) outs(%b : tensor<4xf32>) -> tensor<4xf32>

@@ -128,3 +128,18 @@ func.func @theSampleIsInside(%x: tensor<45x2x64xf32>, %leaves: tensor<2x1x1x1x3x
   } -> tensor<45x2x64xf32>
   return %3 : tensor<45x2x64xf32>
 }
+
+// 108 tiles of 96 columns fill a chip, 80 of 128 do not.
+func.func @tilesOfWholeLeavesAreWide(%x: tensor<1x512x2560xbf16>, %w: tensor<3x2560x2560xbf16>) -> tensor<1x1x8x40x3xf32> {
+  %0 = kernel.empty affine_map<() -> (512, 2560)> : tensor<512x2560xbf16>
+  %1 = kernel.gemm a(%x : tensor<1x512x2560xbf16>) b(%w : tensor<3x2560x2560xbf16>) outs(%0 : tensor<512x2560xbf16>) attributes {dilation = 1 : i64, indexing_maps = [#rn]} {
+  ^bb0(%acc: f32):
+    %5 = arith.truncf %acc : f32 to bf16
+    kernel.yield %5 : bf16
+  } -> tensor<512x2560xbf16>
+  %2 = kernel.view %1 at affine_map<() -> (0)> as affine_map<() -> (1, 512, 2560)> : tensor<512x2560xbf16> -> tensor<1x512x2560xbf16>
+  %3 = kernel.empty affine_map<() -> (1, 1, 8, 40, 3)> : tensor<1x1x8x40x3xf32>
+  // expected-remark@+1 {{tiles of whole leaves would take longer}}
+  %4 = kernel.leaf_stats ins(%2 : tensor<1x512x2560xbf16>) outs(%3 : tensor<1x1x8x40x3xf32>) {groups = 1 : i64} -> tensor<1x1x8x40x3xf32>
+  return %4 : tensor<1x1x8x40x3xf32>
+}

@@ -52,6 +52,33 @@ func.func @ofEachGroup(%l: tensor<64x2xf32>, %x: tensor<64x16xf32>, %w: tensor<2
   return %4 : tensor<2x64x8xf32>
 }
 
+// Columns first, as the experts' weights of several samples are.
+// CHECK-LABEL: func.func @transposed(
+// CHECK-SAME: %[[L:[a-z0-9]+]]: tensor<64x2xf32>
+// CHECK-NOT: kernel.softmax
+// CHECK-NOT: kernel.map
+// CHECK: kernel.gemm {{.*}} extras(%[[L]], %[[L]], %[[L]] : {{.*}}
+// CHECK: return
+func.func @transposed(%l: tensor<64x2xf32>, %x: tensor<64x16xf32>, %w: tensor<2x8x16xf32>) -> tensor<2x64x8xf32> {
+  %0 = kernel.empty affine_map<() -> (64, 2)> : tensor<64x2xf32>
+  // expected-remark@+1 {{is computed in kernel.gemm}}
+  %1 = kernel.softmax ins(%l : tensor<64x2xf32>) outs(%0 : tensor<64x2xf32>) {accuracy = 1 : i32} -> tensor<64x2xf32>
+  %2 = kernel.view %1 at affine_map<() -> (0)> as affine_map<() -> (4, 16, 2)> : tensor<64x2xf32> -> tensor<4x16x2xf32>
+  %3 = kernel.empty affine_map<() -> (2, 4, 16)> : tensor<2x4x16xf32>
+  %4 = kernel.map ins(%2 : tensor<4x16x2xf32>) outs(%3 : tensor<2x4x16xf32>) attributes {domain = 1 : i64, indexing_maps = [affine_map<(e, b, t) -> (b, t, e)>, affine_map<(e, b, t) -> (e, b, t)>]} {
+  ^bb0(%a: f32):
+    kernel.yield %a : f32
+  } -> tensor<2x4x16xf32>
+  %5 = kernel.view %4 at affine_map<() -> (0)> as affine_map<() -> (2, 64, 1)> : tensor<2x4x16xf32> -> tensor<2x64x1xf32>
+  %6 = kernel.empty affine_map<() -> (2, 64, 8)> : tensor<2x64x8xf32>
+  %7 = kernel.gemm a(%x : tensor<64x16xf32>) b(%w : tensor<2x8x16xf32>) extras(%5 : tensor<2x64x1xf32>) outs(%6 : tensor<2x64x8xf32>) attributes {indexing_maps = [affine_map<(g, r, n) -> (g, r, 0)>, affine_map<(g, r, n) -> (g, r, n)>]} {
+  ^bb0(%acc: f32, %p: f32):
+    %8 = arith.mulf %acc, %p : f32
+    kernel.yield %8 : f32
+  } -> tensor<2x64x8xf32>
+  return %7 : tensor<2x64x8xf32>
+}
+
 // CHECK-LABEL: func.func @tooManyColumns(
 // CHECK: kernel.softmax
 func.func @tooManyColumns(%l: tensor<64x30xf32>, %x: tensor<64x16xf32>, %w: tensor<8x16xf32>) -> tensor<64x8xf32> {

@@ -77,3 +77,30 @@ func.func @normalise(%l: tensor<?x1x1x2x3xf32>, %x: tensor<?x45x128xf32>, %y: te
   } -> tensor<?x45x128xf32>
   return
 }
+
+// The block's rows, then its product: the weight has the instruction's sixteen rows, tokens its eight columns.
+// CHECK: .entry map_product
+// CHECK: sqrt.rn.f32
+// CHECK: st.shared
+// CHECK: bar.sync
+// CHECK: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+func.func @rowsAndRouter(%l: tensor<1x1x1x2x3xf32>, %x: tensor<45x128xbf16>, %w: tensor<6x128xbf16>, %y: tensor<45x128xbf16>, %z: tensor<45x6xf32>) {
+  %0:2 = kernel.cascade ins(%l, %x, %w : tensor<1x1x1x2x3xf32>, tensor<45x128xbf16>, tensor<6x128xbf16>) outs(%y, %z : tensor<45x128xbf16>, tensor<45x6xf32>) {
+  ^bb0(%a: tensor<1x1x1x2x3xf32>, %b: tensor<45x128xbf16>, %c: tensor<6x128xbf16>, %d: tensor<45x128xbf16>, %e: tensor<45x6xf32>):
+    %own = kernel.empty affine_map<() -> (1, 1, 2)> : tensor<1x1x2xf32>
+    %1 = kernel.merge_stats ins(%a : tensor<1x1x1x2x3xf32>) outs(%own : tensor<1x1x2xf32>) {epsilon = 1.0e-05 : f64} -> tensor<1x1x2xf32>
+    %2 = kernel.map ins(%b, %1 : tensor<45x128xbf16>, tensor<1x1x2xf32>) outs(%d : tensor<45x128xbf16>) attributes {domain = 2 : i64, indexing_maps = [#rows, affine_map<(t, c) -> (0, 0, 1)>, #rows]} {
+    ^bb0(%v: bf16, %s: f32):
+      %4 = arith.extf %v : bf16 to f32
+      %5 = arith.mulf %4, %s : f32
+      %6 = arith.truncf %5 : f32 to bf16
+      kernel.yield %6 : bf16
+    } -> tensor<45x128xbf16>
+    %3 = kernel.gemm a(%2 : tensor<45x128xbf16>) b(%c : tensor<6x128xbf16>) outs(%e : tensor<45x6xf32>) attributes {indexing_maps = [#rn]} {
+    ^bb0(%acc: f32):
+      kernel.yield %acc : f32
+    } -> tensor<45x6xf32>
+    kernel.yield %2, %3 : tensor<45x128xbf16>, tensor<45x6xf32>
+  } -> tensor<45x128xbf16>, tensor<45x6xf32>
+  return
+}
