@@ -13,15 +13,22 @@ using namespace mlir;
 using namespace epifold;
 using namespace epifold::ptx;
 
-/// A thread has one piece of eight elements; the first of them then merge.
-static constexpr int64_t kThreads = 512, kMergers = 32 * kLeafWarps;
+/// Threads that then merge: the first ones.
+static constexpr int64_t kMergers = 32 * kLeafWarps;
+
+/// A thread has one piece of eight elements; fewer threads have registers for
+/// many tensors' pieces.
+static int64_t countThreads(kernel::MapOp map) {
+  constexpr size_t kFew = 8;
+  return map.getIns().size() <= kFew ? 512 : 256;
+}
 
 namespace {
 class MapLeavesEmitter {
 public:
   MapLeavesEmitter(kernel::MapOp map, kernel::LeafStatsOp stats)
-      : stats(stats), region(map),
-        b(region.getLaunch(), "map_leaves", {kThreads, 1, 1}),
+      : stats(stats), region(map), threads(countThreads(map)),
+        b(region.getLaunch(), "map_leaves", {threads, 1, 1}),
         cascade(cast<kernel::CascadeOp>(region.getLaunch())),
         out(*cascade.findOperand(map.getOuts().front())),
         leaves(*cascade.findOperand(stats.getOuts().front())) {}
@@ -36,6 +43,7 @@ private:
 
   kernel::LeafStatsOp stats;
   MapRegion region;
+  int64_t threads;
   KernelBuilder b;
   kernel::CascadeOp cascade;
   unsigned out, leaves;
@@ -60,7 +68,7 @@ MapLeavesEmitter::Values MapLeavesEmitter::pointOf(Value row, Value column) {
 void MapLeavesEmitter::writeLeaf(const LeafPlace &place, LeafInShared &shared) {
   int64_t width = region.getWidth(), ofRow = kernel::kLeaf / width;
   Value count = b.i32(kernel::kLeaf * ofRow);
-  b.forLoop(b.threadId(), count, b.i32(kThreads), [&](Value number) {
+  b.forLoop(b.threadId(), count, b.i32(threads), [&](Value number) {
     Value row = b.div(number, b.i32(ofRow)),
           column = b.mul(b.rem(number, b.i32(ofRow)), b.i32(width));
     Value exists = b.logicalAnd(b.lt(row, place.rowsLeft),
