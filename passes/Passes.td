@@ -333,4 +333,22 @@ def FuseSmallLaunchesPass : Pass<"epifold-fuse-small-launches", "::mlir::func::F
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def PlanEarlyReadsPass : Pass<"epifold-plan-early-reads", "::mlir::func::FuncOp"> {
+  let summary = "Says what a product may read while the launch before it still runs";
+  let description = [{
+    A launch may start before the one right before it has ended. What that one writes it must wait for; its weights, and where
+    its groups begin, are mostly older. The attribute `kernel.settled` lists which of a product's B's and offsets are, by
+    their numbers as operands. It holds for this order of launches, so nothing may move them afterwards.
+
+    ```mlir
+    // before
+    %h = kernel.gemm a(%x : …) b(%gate : …) gather(%slot : …) offsets(%begins : …) …
+    %y = kernel.gemm a(%h : …) b(%down : …) offsets(%begins : …) … attributes {indexing_maps = [#rows]}
+    // after
+    %y = kernel.gemm a(%h : …) b(%down : …) offsets(%begins : …) … attributes {indexing_maps = [#rows], kernel.settled = array<i64: 1, 2>}
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
 #endif

@@ -149,6 +149,9 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
   // launch, at best one of several in one.
   if (enabled.contains("fuse-small-launches"))
     manager.addNestedPass<func::FuncOp>(createFuseSmallLaunchesPass());
+
+  // Last, as it is about the order in which the launches now are.
+  manager.addNestedPass<func::FuncOp>(createPlanEarlyReadsPass());
   return std::nullopt;
 }
 

@@ -71,6 +71,16 @@ public:
   /// The launch has as many blocks of the grid as fit the device at once.
   void setResident() { description.isResident = true; }
 
+  /// Waits for the end of the launch before, then lets the next one start; for
+  /// targets that have it. Without a call all threads do so at the kernel's
+  /// start. With one, every thread calls it before it touches memory other than
+  /// `isSettled`, and one of each block does in any case: who waits for a
+  /// launch has so waited for all before it.
+  void waitForPrevious();
+  /// Whether the launch right before does not write the operand: then it may be
+  /// read before `waitForPrevious`.
+  bool isSettled(unsigned operand) const;
+
   /// i32; `dim` is 0, 1 or 2 for x, y, z.
   Value threadId(unsigned dim = 0);
   Value blockId(unsigned dim = 0);

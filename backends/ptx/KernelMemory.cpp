@@ -128,6 +128,20 @@ Value KernelBuilder::dynamicShared(int64_t bytes, int64_t alignment) {
 }
 
 void KernelBuilder::barrier() { NVVM::BarrierOp::create(*this); }
+void KernelBuilder::waitForPrevious() {
+  NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::wait);
+  // Once every block is past the wait the next launch may start: blocks of two
+  // launches at most are resident.
+  NVVM::GriddepcontrolOp::create(*this,
+                                 NVVM::GridDepActionKind::launch_dependents);
+  description.overlapsPrevious = true;
+}
+
+bool KernelBuilder::isSettled(unsigned operand) const {
+  auto settled = op->getAttrOfType<DenseI64ArrayAttr>(kernel::kSettledAttrName);
+  return settled && llvm::is_contained(settled.asArrayRef(), int64_t(operand));
+}
+
 void KernelBuilder::syncWarp() { NVVM::SyncWarpOp::create(*this, i32(-1)); }
 
 //===--- Warp communication

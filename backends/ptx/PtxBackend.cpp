@@ -68,9 +68,10 @@ std::string epifold::ptx::getKernelKey(Operation *op) {
 ///
 /// It waits for the end of that launch before it touches memory, so the order
 /// of the whole stream is as without overlap: whoever waits for a kernel has
-/// waited for all before it. The launch after it may start once every block is
-/// past the wait; then blocks of two launches at most are resident.
+/// waited for all before it. Kernels that know better wait by themselves.
 static void overlapPrevious(KernelSource &source) {
+  if (source.description.overlapsPrevious)
+    return;
   auto function = *source.module->getOps<LLVM::LLVMFuncOp>().begin();
   auto builder =
       ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.front());

@@ -35,6 +35,10 @@ mlir::FloatType getComputeType(mlir::Type elementType);
 /// each launch's result to its out. Views end the walk.
 mlir::Value getDestination(mlir::Value value);
 
+/// Name of a launch's attribute that lists the operands that the launch right
+/// before it does not write.
+inline constexpr llvm::StringLiteral kSettledAttrName = "kernel.settled";
+
 /// Slots of a chunk of `route_histogram` and `route_scatter`.
 inline constexpr int64_t kRouteChunk = 1024;
 

@@ -124,8 +124,12 @@ Expected<void> Session::State::enqueueRange(PreparedStep &step, size_t first,
                     driver().hasOverlap(inGraph);
   bool followsKernel = false;
   for (size_t i = first; i < end; ++i) {
-    if (step.plan.launches[i].skipped)
+    if (step.plan.launches[i].skipped) {
+      // A kernel may read early what the launch right before it in the plan
+      // does not write; of any other it waits for the end.
+      followsKernel = false;
       continue;
+    }
     if (around)
       if (auto ok = around(i, /*after=*/false); !ok)
         return ok;

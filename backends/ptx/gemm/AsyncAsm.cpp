@@ -59,6 +59,10 @@ void epifold::ptx::waitForPhase(KernelBuilder &b, Value barrier, Value parity) {
           "r,r", {barrier, parity});
 }
 
+void epifold::ptx::prefetchMap(KernelBuilder &b, Value tensorMap) {
+  emitAsm(b, "prefetch.tensormap [$0];", "l", {tensorMap});
+}
+
 /// The registers of `coordinates` as assembly writes them, appended to the
 /// operands.
 static std::string listCoordinates(ValueRange coordinates,

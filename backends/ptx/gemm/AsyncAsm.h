@@ -11,6 +11,9 @@
 
 namespace epifold::ptx {
 
+/// Fetches a tensor map, which the first copy would wait for.
+void prefetchMap(KernelBuilder &b, mlir::Value tensorMap);
+
 /// i32 address of `pointer` in shared memory.
 mlir::Value sharedAddress(KernelBuilder &b, mlir::Value pointer);
 

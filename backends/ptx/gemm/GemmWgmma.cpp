@@ -59,6 +59,7 @@ private:
   }
 
   std::pair<int64_t, int64_t> registersOfRoles() const;
+  bool copiesEarly() const;
   void produceAll(TileWalk &walk);
   void produce(TileWalk &walk, Role role);
   void consume();
@@ -137,6 +138,9 @@ void WgmmaEmitter::produce(TileWalk &walk, Role role) {
 
   Value first = mayLead ? walk.first() : zero;
   tell(first, zero);
+  // What copies B knows its first tile now.
+  if (copiesEarly() && mayLead)
+    b.waitForPrevious();
   // Carries the tile, its number in the sequence, its first slab's position,
   // and the leader's number in the walk.
   Value end = othersOf(b.whileLoop(
@@ -248,6 +252,8 @@ void WgmmaEmitter::skipTile(Value position) {
 }
 
 void WgmmaEmitter::consume() {
+  if (copiesEarly())
+    b.waitForPrevious();
   auto positionOf = [&](Value sequence) {
     return b.mul(sequence, b.i32(slabs));
   };
@@ -319,6 +325,16 @@ std::pair<int64_t, int64_t> WgmmaEmitter::registersOfRoles() const {
   return {40, 232};
 }
 
+/// Whether B's stages are filled while the launch before still runs: it writes
+/// neither the B's nor where the groups begin.
+bool WgmmaEmitter::copiesEarly() const {
+  bool areSettled = llvm::all_of(llvm::seq(problem.products), [&](int64_t i) {
+    return b.isSettled(problem.firstB + i);
+  });
+  return areSettled && !operands.usesThreads() &&
+         (!problem.isRagged || b.isSettled(problem.offsets));
+}
+
 KernelSource WgmmaEmitter::emit() {
   // Without it the registers at entry, which the warpgroups share out, are not
   // known.
@@ -339,9 +355,12 @@ KernelSource WgmmaEmitter::emit() {
   if (problem.leaves)
     leaves.emplace(b, problem, threads, at(leavesAt),
                    [this] { syncThreads(b, groupNumber(), kGroupThreads); });
-  TileWalk walk(b, problem, schedule, at(walkAt));
+  b.ifThen(b.eq(b.threadId(), b.i32(0)), [&] { operands.prefetchMaps(); });
   feed.start(at(feedAt));
   pipeline.start(at(wordsAt), operands.arrivals(), consumers * kGroupWarps);
+  if (!copiesEarly())
+    b.waitForPrevious();
+  TileWalk walk(b, problem, schedule, at(walkAt));
   auto [ofProducer, ofConsumers] = registersOfRoles();
   b.ifElse(
       b.eq(groupNumber(), b.i32(0)),

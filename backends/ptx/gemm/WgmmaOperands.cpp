@@ -81,6 +81,13 @@ void WgmmaOperands::addMapsOfB() {
   }
 }
 
+void WgmmaOperands::prefetchMaps() {
+  if (mapOfA)
+    prefetchMap(b, mapOfA);
+  for (Value map : mapsOfB)
+    prefetchMap(b, map);
+}
+
 void WgmmaOperands::locate(const GemmTile &newTile, Value firstStage) {
   tile = newTile;
   memory = sharedAddress(b, firstStage);

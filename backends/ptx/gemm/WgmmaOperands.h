@@ -28,6 +28,8 @@ public:
   WgmmaOperands(KernelBuilder &b, const GemmProblem &problem,
                 const GemmSchedule &schedule, int64_t threads);
 
+  /// Fetches the tensor maps; for one thread.
+  void prefetchMaps();
   /// Whether cp.async copies A: then all threads copy, and each arrives at the
   /// slab's barrier when its own copies are done.
   bool usesThreads() const { return problem.hasGather; }

@@ -169,6 +169,24 @@ TEST_F(VariantTest, KernelsOverlapTheKernelsBeforeThem) {
   EXPECT_EQ(overlaps(session, graph), expected);
 }
 
+TEST_F(VariantTest, KernelsOverlapNoKernelBeforeASkippedOne) {
+  for (bool skips : {false, true}) {
+    ExecutableDesc desc = makeVariants(100);
+    desc.launches.erase(desc.launches.begin() + 1); // the memset
+    if (skips)
+      for (KernelVariant &variant :
+           std::get<KernelLaunch>(desc.launches[1].body).variants)
+        variant.grid[0] = desc.addConstant(0);
+    auto session = open(desc);
+    ASSERT_TRUE(session) << session.error().message();
+    ASSERT_TRUE(session->bindParameters({{"w.m", floats({2, 4})}}));
+    ASSERT_TRUE(session->prepare({{"in.x", floats({8, 4})}}));
+    EXPECT_EQ(overlaps(*session), skips
+                                      ? std::vector<bool>({false, false})
+                                      : std::vector<bool>({false, true, true}));
+  }
+}
+
 TEST_F(VariantTest, WatchedRunsDoNotOverlap) {
   Session session = variants();
   ASSERT_TRUE(session.prepare({{"in.x", floats({8, 4})}}));
