@@ -96,6 +96,8 @@ FuseSmallLaunches::findObstacle(Operation *op) const {
   auto launch = cast<DestinationStyleOpInterface>(op);
   if (isa<kernel::PersistentOp, kernel::CascadeOp>(op))
     return "it holds several launches already";
+  if (isa<kernel::RouteOp>(op))
+    return "it is several launches already";
   if (llvm::any_of(launch.getDpsInits(), [](Value out) {
         return out.getDefiningOp<kernel::ViewOp>();
       }))

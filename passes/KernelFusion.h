@@ -44,6 +44,9 @@ void populateFuseNarrowProductsPatterns(mlir::RewritePatternSet &patterns);
 /// The launch of rows' losses sums them, too.
 void populateFuseLossMeanPatterns(mlir::RewritePatternSet &patterns);
 
+/// The launches that choose experts and order rows by them become one.
+void populateFuseRoutingPatterns(mlir::RewritePatternSet &patterns);
+
 /// Clones the scalar code of `block` with `arguments` for its arguments and
 /// returns what it yields.
 llvm::SmallVector<mlir::Value> inlineScalarCode(mlir::OpBuilder &builder,

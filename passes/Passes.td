@@ -297,6 +297,29 @@ def FuseLossMeanPass : Pass<"epifold-fuse-loss-mean", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::epifold::kernel::KernelDialect"];
 }
 
+def FuseRoutingPass : Pass<"epifold-fuse-routing", "::mlir::func::FuncOp"> {
+  let summary = "Makes everything between a router's logits and the tables of its routing one launch";
+  let description = [{
+    Softmax, top-k, the division of the weights by their sum, the three launches that order slots by expert, and the gather
+    of the weights become one `kernel.route`, in which a row is handled in registers and blocks wait for one another once.
+    What other launches read of it stays available. Refused for logits that are not f32, for more than 512 experts or 32
+    choices, where the experts' number is not known at compile time, and where the weights of all rows are not gathered.
+
+    ```mlir
+    // before
+    %p = kernel.softmax ins(%logits : tensor<?x8xf32>) outs(%0 : tensor<?x8xf32>) …
+    %v, %i = kernel.top_k ins(%p : tensor<?x8xf32>) outs(%1, %2 : tensor<?x2xf32>, tensor<?x2xi32>) …
+    %h = kernel.route_histogram ins(%slots : tensor<?xi32>) …
+    %before, %counts = kernel.route_scan ins(%h : tensor<?x8xi32>) …
+    %slot, %row, %offsets = kernel.route_scatter ins(%slots, %before, %counts : …) …
+    %w = kernel.gather_rows src(%column : tensor<?x1xf32>) index(%slot : tensor<?xi32>) offsets(%offsets : tensor<9xi64>) …
+    // after
+    %v, %i, %slot, %row, %w, %counts, %offsets, %h = kernel.route ins(%logits : tensor<?x8xf32>) outs(…) {softmax = 1 : i32} -> …
+    ```
+  }];
+  let dependentDialects = ["::epifold::kernel::KernelDialect"];
+}
+
 def FuseSmallLaunchesPass : Pass<"epifold-fuse-small-launches", "::mlir::func::FuncOp"> {
   let summary = "Makes neighbouring small launches one";
   let description = [{

@@ -22,7 +22,7 @@ static constexpr llvm::StringLiteral kernelFusions[] = {
     "fuse-group-sums",         "fuse-softmax-into-epilogue",
     "fuse-casts-into-readers", "fuse-gather-into-product",
     "fuse-norm-statistics",    "fuse-narrow-products",
-    "fuse-loss-mean"};
+    "fuse-loss-mean",          "fuse-routing"};
 
 std::vector<std::string> epifold::getFusionNames() {
   std::vector<std::string> names;
@@ -141,6 +141,10 @@ std::optional<std::string> epifold::buildPipeline(OpPassManager &manager,
     manager.addNestedPass<func::FuncOp>(createFuseNarrowProductsPass());
   if (enabled.contains("fuse-loss-mean"))
     manager.addNestedPass<func::FuncOp>(createFuseLossMeanPass());
+
+  // The weights' gather stands by itself once the products have taken theirs.
+  if (enabled.contains("fuse-routing"))
+    manager.addNestedPass<func::FuncOp>(createFuseRoutingPass());
 
   // What a plugin makes of the launches that are left.
   addRegistered(manager, FusionPoint::LateKernel, enabled);

@@ -89,7 +89,7 @@ static kernel::GemmOp findProduct(Operation *op) {
   return dyn_cast<kernel::GemmOp>(op);
 }
 
-/// The source of any launch but a product.
+/// The source of any launch that has no variants.
 static FailureOr<KernelSource> emitSource(Operation *op);
 
 /// Of a launch that is part of another: the product that any target and size
@@ -130,20 +130,21 @@ static FailureOr<KernelSource> emitSource(Operation *op) {
 
 FailureOr<std::vector<KernelSource>>
 epifold::ptx::emitSources(Operation *op, const TargetFeatures &features) {
-  std::vector<KernelSource> sources;
-  if (kernel::GemmOp gemm = findProduct(op)) {
-    FailureOr<std::vector<KernelSource>> variants = emitGemm(gemm, features);
-    if (failed(variants))
-      return failure();
-    sources = std::move(*variants);
-  } else {
+  auto emit = [&]() -> FailureOr<std::vector<KernelSource>> {
+    if (kernel::GemmOp gemm = findProduct(op))
+      return emitGemm(gemm, features);
+    if (auto route = dyn_cast<kernel::RouteOp>(op))
+      return emitRoute(route);
     FailureOr<KernelSource> source = emitSource(op);
     if (failed(source))
       return failure();
+    std::vector<KernelSource> sources;
     sources.push_back(std::move(*source));
-  }
-  if (features.hasDependentLaunch)
-    llvm::for_each(sources, overlapPrevious);
+    return sources;
+  };
+  FailureOr<std::vector<KernelSource>> sources = emit();
+  if (succeeded(sources) && features.hasDependentLaunch)
+    llvm::for_each(*sources, overlapPrevious);
   return sources;
 }
 

@@ -34,6 +34,9 @@ llvm::Error evaluate(kernel::LeafStatsOp op, Frame &frame);
 llvm::Error evaluate(kernel::MergeStatsOp op, Frame &frame);
 llvm::Error evaluate(kernel::RowStatsOp op, Frame &frame);
 
+// KernelRoute.cpp
+llvm::Error evaluate(kernel::RouteOp op, Frame &frame);
+
 // KernelRouting.cpp
 llvm::Error evaluate(kernel::GatherRowsOp op, Frame &frame);
 llvm::Error evaluate(kernel::TopKOp op, Frame &frame);

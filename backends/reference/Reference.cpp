@@ -164,7 +164,8 @@ static llvm::Error evaluateOp(mlir::Operation *op, Frame &frame) {
       .Case<kernel::LeafStatsOp, kernel::MergeStatsOp, kernel::RowStatsOp>(
           evaluateThis)
       .Case<kernel::TopKOp, kernel::RouteHistogramOp, kernel::RouteScanOp,
-            kernel::RouteScatterOp, kernel::CombineOp>(evaluateThis)
+            kernel::RouteScatterOp, kernel::RouteOp, kernel::CombineOp>(
+          evaluateThis)
       .Case<kernel::PersistentOp, kernel::CascadeOp>(
           [&](auto several) { return evaluateLaunches(several, frame); })
       .Default([](mlir::Operation *unknown) {

@@ -312,6 +312,7 @@ def Graph_RouteOp : Graph_Op<"route"> {
   let description = [{
     From indices `[tokens, topk]`: the rows of expert e are the slots that chose it, tokens ascending. `counts[e]` is their
     number. An index of −1 (a token in error) belongs to no expert; any other index outside the experts is reported.
+    A run reports what its launches met: a routing of which no result is made is not launched and reports nothing.
     ```mlir
     %r, %counts = graph.route %index : tensor<?x2xi32> -> !graph.routing<experts = 8, topk = 2>, tensor<8xi64>
     ```

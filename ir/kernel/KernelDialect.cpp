@@ -308,6 +308,29 @@ EPIFOLD_VERIFY_RANKS(RouteScatterOp, RANKS(1, 2, 1), RANKS(1, 1, 1))
 EPIFOLD_VERIFY_RANKS(CombineOp, RANKS(2, 1), RANKS(2))
 EPIFOLD_VERIFY_RANKS(RowNllOp, RANKS(2, 1), RANKS(1))
 
+LogicalResult RouteOp::verify() {
+  SmallVector<int64_t> outRanks = {2, 2, 1, 1, 2, 1, 1, 2};
+  outRanks.append(int64_t(getKeepsProbabilities()) + int64_t(getKeepsValues()),
+                  2);
+  if (failed(
+          verifyRanks(*this, getIns(), {2}, getOuts(), outRanks, getResults())))
+    return failure();
+  if (getKeepsProbabilities() && !getSoftmax())
+    return emitOpError("has no probabilities to keep without 'softmax'");
+  if (getKeepsValues() && !getNormalize())
+    return emitOpError("keeps values that are the weights without 'normalize'");
+  int64_t experts = shaped(getIns().front()).getDimSize(1);
+  for (auto [out, sizes] :
+       {std::pair(kRouteCounts, SmallVector<int64_t>{experts}),
+        std::pair(kRouteOffsets, SmallVector<int64_t>{experts + 1}),
+        std::pair(kRouteHistogram, SmallVector<int64_t>{kRouteParts, experts})})
+    if (!llvm::equal(shaped(getOuts()[out]).getShape(), sizes))
+      return emitOpError("routes to ")
+             << experts << " experts but has out " << unsigned(out) << " "
+             << getOuts()[out].getType();
+  return success();
+}
+
 /// The region of an op that holds launches: they write the op's outs or what
 /// `isOwnBuffer` says, and it yields what became of the outs.
 template <typename Op>

@@ -42,6 +42,21 @@ inline constexpr llvm::StringLiteral kSettledAttrName = "kernel.settled";
 /// Slots of a chunk of `route_histogram` and `route_scatter`.
 inline constexpr int64_t kRouteChunk = 1024;
 
+/// Places of `route`'s outs; those of the kept ones follow.
+enum RouteOut : unsigned {
+  kRouteWeights,
+  kRouteIndices,
+  kRouteSlotOfRow,
+  kRouteRowOfSlot,
+  kRouteRowWeights,
+  kRouteCounts,
+  kRouteOffsets,
+  kRouteHistogram,
+  kRouteOuts
+};
+/// Parts of the tokens that `route` counts by themselves.
+inline constexpr int64_t kRouteParts = 128;
+
 /// Rows and columns of a statistics leaf, and the leaf of the row-sum tree.
 inline constexpr int64_t kLeaf = 64;
 

@@ -206,6 +206,20 @@ def Kernel_RouteScanOp : Kernel_SimpleLaunchOp<"route_scan",
     "histogram `[chunks, experts]` → how often an expert occurs before each chunk `[chunks, experts]`, and in all chunks `[experts]`", (ins)>;
 def Kernel_RouteScatterOp : Kernel_SimpleLaunchOp<"route_scatter",
     "indices `[s]`, occurrences before each chunk, counts → i32 slot of each row `[s]`, row of each slot `[s]` (−1: none), offsets `[experts+1]`; reports indices outside", (ins)>;
+def Kernel_RouteOp : Kernel_SimpleLaunchOp<"route", "From router logits `[t, e]` in f32 to the tables of a routing",
+    (ins OptionalAttr<Kernel_AccuracyAttr>:$softmax, UnitAttr:$normalize, UnitAttr:$keeps_probabilities, UnitAttr:$keeps_values)> {
+  let description = [{
+    One launch for what `softmax` (with that accuracy; without the attribute the logits are taken as they are), `top_k`, a
+    division of each row's values by their `row_reduce` (with `normalize`), `route_histogram`, `route_scan`, `route_scatter`
+    and `gather_rows` do one after the other, to the bit. Its outs, for k choices a token and s = t·k slots:
+
+    - weights `[t, k]` and i32 indices `[t, k]` (NaN and −1 in a row with NaN, which is reported),
+    - i32 slot of each row `[s]` and row of each slot `[s]` (−1: none), weight of each row `[s, 1]`,
+    - how many rows each expert has `[e]`, and where they begin `[e + 1]`,
+    - a buffer `[128, e]` of i32, of which nothing is promised: in it the blocks tell one another what they counted,
+    - with `keeps_probabilities` the softmax `[t, e]`; with `keeps_values` what `normalize` divided `[t, k]`.
+  }];
+}
 def Kernel_CombineOp : Kernel_SimpleLaunchOp<"combine",
     "rows `[s, c]`, row of each slot `[s]` → `[t, c]` with s = t·slots: slots ascending in f32 or f64, rounded once; NaN where a slot has no row",
     (ins Epifold_I64Attr:$slots)>;

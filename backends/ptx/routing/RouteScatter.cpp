@@ -4,11 +4,10 @@
 // Emits `kernel.route_scatter`: the experts' offsets, the place of each slot
 // among its expert's rows, and its inverse.
 
+#include "backends/ptx/routing/BlockScan.h"
 #include "backends/ptx/routing/RoutingEmitters.h"
 #include "backends/ptx/rows/StatusReport.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -38,7 +37,6 @@ private:
   Value nextRow(Value expert) {
     return b.elementPointer(nextRows, type, b.toI64(expert));
   }
-  std::pair<Value, Value> sumBefore(Value value);
   void makeTable();
   Value takeRow(Value expert, Value turns);
   void storeIndex(Value value, unsigned operand, Value offset);
@@ -73,35 +71,6 @@ Value RouteScatterEmitter::loadExpert(Value slot) {
   return b.select(b.logicalAnd(exists, isInside), b.toI32(index), b.i32(-1));
 }
 
-/// i32 sum of `value` over the lanes up to this one.
-static Value scanWarp(KernelBuilder &b, Value value) {
-  for (int64_t delta = 1; delta < kLanes; delta *= 2) {
-    Value below = b.shuffleUp(value, delta);
-    value =
-        b.add(value, b.select(b.lt(b.laneId(), b.i32(delta)), b.i32(0), below));
-  }
-  return value;
-}
-
-/// i32 sums of `value` over the threads before this one, and over all.
-std::pair<Value, Value> RouteScatterEmitter::sumBefore(Value value) {
-  Value warpSums = b.sharedArray(type, kWarps), inWarp = scanWarp(b, value);
-  auto warpSum = [&](Value warp) {
-    return b.elementPointer(warpSums, type, b.toI64(warp));
-  };
-  b.ifThen(b.eq(b.laneId(), b.i32(kLanes - 1)),
-           [&] { b.store(inWarp, warpSum(b.warpId())); });
-  b.barrier();
-  Value before = b.sub(inWarp, value), all = b.i32(0);
-  for (int64_t warp = 0; warp < kWarps; ++warp) {
-    Value sum = b.load(type, warpSum(b.i32(warp)));
-    before =
-        b.add(before, b.select(b.lt(b.i32(warp), b.warpId()), sum, b.i32(0)));
-    all = b.add(all, sum);
-  }
-  return {before, all};
-}
-
 /// Fills the table with the experts' first rows of this chunk; the first block
 /// stores the offsets.
 void RouteScatterEmitter::makeTable() {
@@ -120,7 +89,7 @@ void RouteScatterEmitter::makeTable() {
     Value count = b.toI32(b.loadElement(kCounts, safe));
     sum = b.add(sum, b.select(exists.back(), count, b.i32(0)));
   }
-  auto [start, all] = sumBefore(sum);
+  auto [start, all] = sumBefore(b, sum, kWarps, b.sharedArray(type, kWarps));
   rows = all;
   for (int64_t i = 0; i < threadExperts; ++i) {
     Value first = b.add(start, sums[i]);
@@ -141,19 +110,11 @@ void RouteScatterEmitter::makeTable() {
 /// The next row (i32) of `expert` (i32, -1: none) for each thread, threads
 /// ascending. The first `turns` (i32) warps take part; all threads call it.
 Value RouteScatterEmitter::takeRow(Value expert, Value turns) {
-  Value peers = NVVM::MatchSyncOp::create(b, type, b.i32(-1), expert,
-                                          NVVM::MatchSyncKind::any);
-  Value lanesBelow =
-      b.sub(arith::ShLIOp::create(b, b.i32(1), b.laneId()), b.i32(1));
-  auto countBits = [&](Value bits) -> Value {
-    return LLVM::CtPopOp::create(b, type, bits);
-  };
-  Value rank = countBits(b.bitAnd(peers, lanesBelow));
-  Value isLast = b.eq(b.add(rank, b.i32(1)), countBits(peers));
-  Value takes = b.logicalAnd(isLast, b.le(b.i32(0), expert));
+  LanePeers peers(b, expert);
+  Value takes = b.logicalAnd(peers.isLast, b.le(b.i32(0), expert));
   Value safeExpert = b.max(expert, b.i32(0));
   auto take = [&]() -> KernelBuilder::Values {
-    Value row = b.add(b.load(type, nextRow(safeExpert)), rank);
+    Value row = b.add(b.load(type, nextRow(safeExpert)), peers.rank);
     b.syncWarp();
     b.ifThen(takes,
              [&] { b.store(b.add(row, b.i32(1)), nextRow(safeExpert)); });

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Emitters of the launches that order slots by expert: histogram, scan,
-// scatter.
+// scatter, and all of a routing at once.
 
 #ifndef EPIFOLD_BACKENDS_PTX_ROUTING_ROUTINGEMITTERS_H
 #define EPIFOLD_BACKENDS_PTX_ROUTING_ROUTINGEMITTERS_H
@@ -16,6 +16,8 @@ namespace epifold::ptx {
 llvm::FailureOr<KernelSource> emitRouteHistogram(kernel::RouteHistogramOp op);
 llvm::FailureOr<KernelSource> emitRouteScan(kernel::RouteScanOp op);
 llvm::FailureOr<KernelSource> emitRouteScatter(kernel::RouteScatterOp op);
+/// A variant of one block for few tokens, and one for any number.
+llvm::FailureOr<std::vector<KernelSource>> emitRoute(kernel::RouteOp op);
 
 /// Most experts of a routing: one block counts them in its shared memory.
 inline constexpr int64_t kMaxExperts = 4096;

@@ -6,6 +6,7 @@
 
 #include "backends/ptx/rows/RowEmitters.h"
 #include "backends/ptx/rows/StatusReport.h"
+#include "backends/ptx/rows/WarpRow.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -47,7 +48,6 @@ private:
   Value precedes(Candidate a, Candidate c);
   Candidate findNext(Candidate previous);
   void storePick(Value k, Value value, Value index);
-  Value orderOf(Value x);
   void emitPicksByOrder();
   void emitPicks();
   void emitNaNRow();
@@ -153,16 +153,6 @@ void TopKEmitter::storePick(Value k, Value value, Value index) {
                  kIndices, offset);
 }
 
-/// An i32 that orders f32 values as their comparison does; no value but a NaN
-/// gives the least one.
-Value TopKEmitter::orderOf(Value x) {
-  // -0 + 0 is +0: the zeros are equal.
-  Value sum = arith::AddFOp::create(b, x, b.constant(type, 0));
-  Value bits = arith::BitcastOp::create(b, b.getI32Type(), sum);
-  Value sign = arith::ShRSIOp::create(b, bits, b.i32(31));
-  return b.bitXor(bits, b.bitAnd(sign, b.i32(INT32_MAX)));
-}
-
 /// Picks from rows of f32 that are in registers: the lanes reduce order and
 /// index in one instruction each, and what was picked is marked as taken.
 void TopKEmitter::emitPicksByOrder() {
@@ -171,7 +161,7 @@ void TopKEmitter::emitPicksByOrder() {
   for (auto [i, value] : llvm::enumerate(registers)) {
     indices.push_back(b.add(lane, b.i32(int64_t(i) * kLanes)));
     orders.push_back(
-        b.select(b.lt(indices.back(), columns), orderOf(value), taken));
+        b.select(b.lt(indices.back(), columns), orderOf(b, value), taken));
   }
   auto reduce = [&](Value value, NVVM::ReduxKind kind) -> Value {
     return NVVM::ReduxOp::create(b, b.getI32Type(), value, kind, b.i32(-1));

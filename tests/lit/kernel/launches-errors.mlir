@@ -133,3 +133,27 @@ func.func @result_of_other_type(%x: tensor<?x8xf32>, %o: tensor<?x8xf32>) {
   %0 = kernel.softmax ins(%x : tensor<?x8xf32>) outs(%o : tensor<?x8xf32>) {accuracy = 1 : i32} -> tensor<?x8xbf16>
   return
 }
+
+// -----
+
+func.func @route_without_softmax(%x: tensor<?x8xf32>, %w: tensor<?x2xf32>, %i: tensor<?x2xi32>, %s: tensor<?xi32>, %g: tensor<?x1xf32>, %c: tensor<8xi64>, %o: tensor<9xi64>, %h: tensor<128x8xi32>) {
+  // expected-error @+1 {{'kernel.route' op has no probabilities to keep without 'softmax'}}
+  %0:9 = kernel.route ins(%x : tensor<?x8xf32>) outs(%w, %i, %s, %s, %g, %c, %o, %h, %x : tensor<?x2xf32>, tensor<?x2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?x1xf32>, tensor<8xi64>, tensor<9xi64>, tensor<128x8xi32>, tensor<?x8xf32>) {keeps_probabilities} -> tensor<?x2xf32>, tensor<?x2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?x1xf32>, tensor<8xi64>, tensor<9xi64>, tensor<128x8xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @route_to_other_experts(%x: tensor<?x8xf32>, %w: tensor<?x2xf32>, %i: tensor<?x2xi32>, %s: tensor<?xi32>, %g: tensor<?x1xf32>, %c: tensor<8xi64>, %o: tensor<8xi64>, %h: tensor<128x8xi32>) {
+  // expected-error @+1 {{'kernel.route' op routes to 8 experts but has out 6 'tensor<8xi64>'}}
+  %0:8 = kernel.route ins(%x : tensor<?x8xf32>) outs(%w, %i, %s, %s, %g, %c, %o, %h : tensor<?x2xf32>, tensor<?x2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?x1xf32>, tensor<8xi64>, tensor<8xi64>, tensor<128x8xi32>) -> tensor<?x2xf32>, tensor<?x2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?x1xf32>, tensor<8xi64>, tensor<8xi64>, tensor<128x8xi32>
+  return
+}
+
+// -----
+
+func.func @route_keeps_weights_twice(%x: tensor<?x8xf32>, %w: tensor<?x2xf32>, %i: tensor<?x2xi32>, %s: tensor<?xi32>, %g: tensor<?x1xf32>, %c: tensor<8xi64>, %o: tensor<9xi64>, %h: tensor<128x8xi32>) {
+  // expected-error @+1 {{'kernel.route' op keeps values that are the weights without 'normalize'}}
+  %0:9 = kernel.route ins(%x : tensor<?x8xf32>) outs(%w, %i, %s, %s, %g, %c, %o, %h, %w : tensor<?x2xf32>, tensor<?x2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?x1xf32>, tensor<8xi64>, tensor<9xi64>, tensor<128x8xi32>, tensor<?x2xf32>) {keeps_values} -> tensor<?x2xf32>, tensor<?x2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?x1xf32>, tensor<8xi64>, tensor<9xi64>, tensor<128x8xi32>, tensor<?x2xf32>
+  return
+}
