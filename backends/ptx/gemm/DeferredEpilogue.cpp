@@ -33,10 +33,9 @@ static bool roundsSumsFirst(const GemmProblem &problem) {
 }
 
 /// Whether the region has functions to compute, which is worth more registers
-/// than only to store late. Addresses of gathered rows leave too few: a
-/// producer with fewer is slower than the epilogue that it would hide.
+/// than only to store late.
 static bool keepsSumsOf(const GemmProblem &problem) {
-  return !problem.hasGather && roundsSumsFirst(problem) &&
+  return roundsSumsFirst(problem) &&
          llvm::any_of(problem.op.getEpilogue().front().getOperations(),
                       llvm::IsaPred<kernel::MathOp>);
 }
@@ -53,7 +52,9 @@ bool DeferredEpilogue::fits(const GemmProblem &problem,
   auto mapsOfExtras = llvm::make_range(
       maps.begin(), std::next(maps.begin(), op.getExtras().size()));
   auto mapsOfOuts = llvm::make_range(mapsOfExtras.end(), maps.end());
-  return !problem.leaves && WgmmaOperands::permutesColumns(problem, schedule) &&
+  // Threads that gather rows are slower beside it than the epilogue is.
+  return !problem.hasGather && !problem.leaves &&
+         WgmmaOperands::permutesColumns(problem, schedule) &&
          problem.columns % kColumns == 0 && columns % kQuadColumns == 0 &&
          kept * columns * kRows / 4 / 2 <= kMostRegisters &&
          llvm::all_of(op.getOuts(),

@@ -81,11 +81,6 @@ void SlabCopier::locateA(const GemmTile &tile) {
     }
     a.rowsA.push_back(row);
   }
-  // Of a row past the tile's last one the first one is read: nobody uses its
-  // sums, and what says that a row exists would take registers.
-  if (problem.hasGather)
-    for (RowOfA &row : a.rowsA)
-      row.isValid = b.i1(true);
   setStarts(a, /*isEven=*/!problem.hasGather);
 }
 
