@@ -21,7 +21,7 @@ func.func @waitsFirst(%a: tensor<640x256xbf16>, %b: tensor<8x512x256xbf16>, %s: 
   return
 }
 
-// Where groups begin, and the weights, are older: what multiplies waits, what copies B does not, and what copies A does.
+// Where groups begin, and the weights, are older: what multiplies waits, what copies A does, and what copies B does not.
 // CHECK-LABEL: // kernel gemm_wgmma
 // CHECK: mbarrier.init
 // CHECK-NOT: griddepcontrol
@@ -31,11 +31,11 @@ func.func @waitsFirst(%a: tensor<640x256xbf16>, %b: tensor<8x512x256xbf16>, %s: 
 // CHECK: griddepcontrol.launch_dependents
 // CHECK: wgmma.mma_async
 // CHECK: setmaxnreg.dec
-// CHECK-NOT: griddepcontrol
-// CHECK: cp.async.bulk.tensor.5d.shared
 // CHECK: griddepcontrol.wait
 // CHECK: griddepcontrol.launch_dependents
 // CHECK: cp.async.bulk.tensor.3d.shared
+// CHECK-NOT: griddepcontrol
+// CHECK: cp.async.bulk.tensor.5d.shared
 // CHECK-NOT: griddepcontrol
 // CHECK: ret;
 func.func @readsWeightsEarly(%a: tensor<640x256xbf16>, %b: tensor<8x512x256xbf16>, %s: tensor<9xi64>, %o: tensor<640x512xf32>) {
